@@ -30,6 +30,8 @@ type finding struct {
 
 	unknown []lostEvent
 	foreign int
+
+	isLast bool // the pass that begins is its last one
 }
 
 // lostEvent is on the log, and neither its row nor its copy in outbox_lost is in the database.

@@ -1,10 +1,10 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
@@ -32,18 +32,16 @@ limit $6`
 // A pass is a partition's last one if the partition's end was high enough when it began: then it lies above every
 // offset that a consumer can have.
 func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err error) {
-	isLast := map[*end]bool{}
-	above, topics, of := *ill[0].stored.From, []string{}, map[*end]bool{}
+	above, topics, sent := *ill[0].stored.From, []string{}, map[*end]int{}
 	for _, f := range ill {
 		above = min(above, *f.stored.From)
 		topics = append(topics, f.topic)
-		of[f.end], isLast[f.end] = true, f.to >= f.need
+		sent[f.end], f.isLast = 0, f.to >= f.need
 	}
-	lost, err := l.lostOf(ctx, topics, of)
+	lost, err := l.lostOf(ctx, topics, sent)
 	if err != nil {
 		return false, err
 	}
-	sent := map[*end]int{}
 	for more := true; more; {
 		var rows, page []record
 		var open *string
@@ -56,7 +54,8 @@ func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err erro
 		}
 		for _, r := range rows {
 			above = r.Position
-			if p := l.ends.place(&r); of[p] && r.Position > *p.stored.From {
+			p := l.ends.place(&r)
+			if _, isIll := sent[p]; isIll && r.Position > *p.stored.From {
 				page = append(page, lost.before(&r)...)
 				r.resent = true
 				page = append(page, r)
@@ -66,14 +65,16 @@ func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err erro
 			page = append(page, lost.rest()...)
 		}
 		for len(page) > 0 {
-			if stops, err := l.isStopped(ctx); stops || err != nil {
-				return false, err
+			n, err := l.poll(ctx)
+			if n.paused || err != nil || ctx.Err() != nil {
+				return false, cmp.Or(err, ctx.Err())
 			}
 			if err := l.maintain(ctx); err != nil {
 				return false, err
 			}
 			var part []record
 			part, page = l.cutCall(page)
+			part = slices.Clone(part) // its payloads go with it
 			if clean, err := l.resend(ctx, part); err != nil || !clean {
 				return false, err
 			}
@@ -82,25 +83,13 @@ func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err erro
 			}
 		}
 	}
-	return l.endPass(ctx, of, isLast, sent)
-}
-
-const isPausedSQL = `select paused_at is not null from public.outbox_cursor`
-
-// isStopped is asked between the calls of a pass, which can send all rows that are kept.
-func (l *leader) isStopped(ctx context.Context) (paused bool, err error) {
-	if ctx.Err() != nil {
-		return true, ctx.Err()
-	}
-	ctx, cancel := withStatementTimeout(ctx)
-	defer cancel()
-	if err := l.conn.QueryRow(ctx, isPausedSQL).Scan(&paused); err != nil {
-		return true, fmt.Errorf("ask whether the relay is paused: %w", err)
-	}
-	return paused, nil
+	return l.endPass(ctx, ill, sent)
 }
 
 func (l *leader) resend(ctx context.Context, records []record) (clean bool, err error) {
+	if err := l.loadLost(ctx, records); err != nil {
+		return false, err
+	}
 	results, err := l.transmit(ctx, records)
 	if err != nil {
 		return false, err
@@ -109,22 +98,15 @@ func (l *leader) resend(ctx context.Context, records []record) (clean bool, err 
 	if slices.ContainsFunc(results, isTransient) {
 		return false, nil
 	}
+	l.metrics.resent.Add(float64(len(results) - countFailed(results)))
 	var settled settlement
-	for i, why := range results {
-		r := &records[i]
-		switch {
-		case why == nil:
-			l.metrics.resent.Inc()
-			continue
-		case isPermanent(why):
-			l.park(r, why, &settled)
-		}
+	l.settle(records, results, &settled, false)
+	settled.held = slices.DeleteFunc(settled.held, func(r record) bool {
 		if r.lost {
-			l.cfg.Log.Error("a lost event cannot be sent again", "event_id", r.ID, "topic", r.Topic, "error", why)
-		} else {
-			settled.held = append(settled.held, *r)
+			l.cfg.Log.Error("a lost event cannot be sent again", "event_id", r.ID, "topic", r.Topic)
 		}
-	}
+		return r.lost
+	})
 	batch := settled.batch()
 	if batch.Len() == 0 {
 		return true, nil
@@ -133,71 +115,88 @@ func (l *leader) resend(ctx context.Context, records []record) (clean bool, err 
 	return true, l.guarded(ctx, batch)
 }
 
-func (l *leader) endPass(ctx context.Context, of, isLast map[*end]bool, sent map[*end]int) (more bool, err error) {
+func (l *leader) endPass(ctx context.Context, ill []*finding, sent map[*end]int) (more bool, err error) {
 	plan := l.ends.plan(nil)
-	healed, records := 0, 0
-	for p := range of {
-		switch {
-		case sent[p] == 0:
-			p.ready = true // a page comes first
-		case isLast[p]:
-			plan[p.topicPartition] = storedEnd{End: p.known, Time: p.time, Expected: p.known}
-			healed, records = healed+1, records+sent[p]
+	var healed []*finding
+	records := 0
+	for _, f := range ill {
+		switch n := sent[f.end]; {
+		case n == 0:
+			f.ready = true // a page comes first
+		case f.isLast:
+			plan[f.topicPartition] = storedEnd{End: f.known, Time: f.time, Expected: f.known}
+			healed, records = append(healed, f), records+n
 		default:
 			more = true
 		}
 	}
-	if healed == 0 {
+	if len(healed) == 0 {
 		return more, nil
 	}
 	if _, _, err := l.change(ctx, nil, setEnds, plan); err != nil {
 		return false, fmt.Errorf("store the end of a heal: %w", err)
 	}
 	l.ends.apply(plan)
-	for p := range of {
-		if isLast[p] && sent[p] > 0 {
-			p.need, p.told = p.known, false
-		}
+	for _, f := range healed {
+		f.need, f.told = f.known, false
 	}
-	l.cfg.Log.Info("healed", "partitions", healed, "records", records)
+	l.cfg.Log.Info("healed", "partitions", len(healed), "records", records)
 	return true, nil
 }
 
 type lostEvents map[key][]record
 
 const lostOfSQL = `
-select event_id, key, topic, payload, headers from public.outbox_lost where topic = any ($1)
-order by topic, key, version`
+select event_id, topic, key, version from public.outbox_lost where topic = any ($1) order by topic, key, version`
 
-func (l *leader) lostOf(ctx context.Context, topics []string, of map[*end]bool) (lostEvents, error) {
+// lostOf returns the lost events of ill partitions without their payloads.
+func (l *leader) lostOf(ctx context.Context, topics []string, ill map[*end]int) (lostEvents, error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
 	found := lostEvents{}
 	rows, _ := l.conn.Query(ctx, lostOfSQL, topics)
-	var id, name, topic string
-	var payload []byte
-	var headers map[string]string
-	_, err := pgx.ForEachRow(rows, []any{&id, &name, &topic, &payload, &headers}, func() error {
-		m := message.NewMessage(id, slices.Clone(payload))
-		m.Metadata = headers
-		m.Metadata[event.KeyMetadata] = name
-		headers = nil
-		e, err := event.FromMessage(m)
-		if err != nil {
-			return err
-		}
-		e.Topic = topic
-		position, err := strconv.ParseInt(m.Metadata[event.HeaderPosition], 10, 64)
-		r := record{Position: position, Event: e, lost: true, resent: true}
-		if of[l.ends.place(&r)] {
+	r := record{lost: true, resent: true}
+	_, err := pgx.ForEachRow(rows, []any{&r.ID, &r.Topic, &r.Key, &r.Version}, func() error {
+		if _, isIll := ill[l.ends.place(&r)]; isIll {
 			found[r.key()] = append(found[r.key()], r)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read lost events: %w", err)
+		return nil, fmt.Errorf("list lost events: %w", err)
 	}
 	return found, nil
+}
+
+const loadLostSQL = `select payload, headers from public.outbox_lost where event_id = $1 and version = $2`
+
+func (l *leader) loadLost(ctx context.Context, records []record) error {
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	batch := &pgx.Batch{}
+	for i := range records {
+		r := &records[i]
+		if !r.lost {
+			continue
+		}
+		batch.Queue(loadLostSQL, r.ID, r.Version).QueryRow(func(row pgx.Row) error {
+			m := message.NewMessageWithContext(event.WithOrigin(ctx, event.Origin{Topic: r.Topic}), r.ID, nil)
+			if err := row.Scan(&m.Payload, &m.Metadata); err != nil {
+				return err
+			}
+			m.Metadata[event.KeyMetadata] = r.Key
+			e, position, err := readSent(m)
+			r.Event, r.Position = e.Event, position
+			return err
+		})
+	}
+	if batch.Len() == 0 {
+		return nil
+	}
+	if err := l.conn.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("read lost events: %w", err)
+	}
+	return nil
 }
 
 func (e lostEvents) before(r *record) []record {

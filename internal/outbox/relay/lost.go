@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -175,16 +174,13 @@ func parsePlace(text string) (e LostEvent, err error) {
 	if text == "" {
 		return e, nil
 	}
-	parts := strings.SplitN(text, "/", 5)
+	parts := strings.SplitN(text, "/", 5) // an id may have a slash
 	if len(parts) < 5 {
 		return e, ErrAfter
 	}
-	partition, wrongPartition := strconv.ParseInt(parts[1], 10, 32)
-	offset, wrongOffset := strconv.ParseInt(parts[2], 10, 64)
-	version, wrongVersion := strconv.ParseInt(parts[3], 10, 64)
-	if errors.Join(wrongPartition, wrongOffset, wrongVersion) != nil {
+	e.Topic, e.EventID = parts[0], parts[4]
+	if _, err := fmt.Sscan(strings.Join(parts[1:4], " "), &e.Partition, &e.Offset, &e.Version); err != nil {
 		return e, ErrAfter
 	}
-	e.Topic, e.Partition, e.Offset, e.Version, e.EventID = parts[0], int32(partition), offset, version, parts[4]
 	return e, nil
 }

@@ -72,22 +72,18 @@ func Republish(ctx context.Context, db DB, publisher ContextPublisher, s Selecti
 		}
 		indexes := groupByTopic(page)
 		for _, topic := range slices.Sorted(maps.Keys(indexes)) {
-			if err := publisher.PublishContext(ctx, topic, messagesOf(page, indexes[topic])...); err != nil {
+			var messages []*message.Message
+			for _, i := range indexes[topic] {
+				messages = append(messages, page[i].message())
+			}
+			if err := publisher.PublishContext(ctx, topic, messages...); err != nil {
 				return sent, fmt.Errorf("republish to %s: %w", topic, err)
 			}
-			sent += len(indexes[topic])
+			sent += len(messages)
 		}
 		above = page[len(page)-1].Position
 		if err := failure.Sleep(ctx, 9*time.Since(began)); err != nil {
 			return sent, fmt.Errorf("republish: %w", err)
 		}
 	}
-}
-
-func messagesOf(page []record, indexes []int) []*message.Message {
-	messages := make([]*message.Message, len(indexes))
-	for i, index := range indexes {
-		messages[i] = page[index].message()
-	}
-	return messages
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -159,7 +160,7 @@ func (e *ends) whyNot(r *record) error {
 	case e.place(r) == nil:
 		return cmp.Or(e.failed[r.Topic], errNotLooked)
 	case !r.end.ready:
-		return cmp.Or(r.end.err, errNotLooked)
+		return cmp.Or(e.failed[r.Topic], r.end.err, errNotLooked)
 	}
 	return nil
 }
@@ -211,15 +212,10 @@ func (e *ends) unready(always []string) (topics []string) {
 }
 
 func (l *leader) compareEnds(ctx context.Context) {
-	e := l.ends
-	topics := make([]string, 0, len(e.counts))
-	for topic := range e.counts {
-		topics = append(topics, topic)
-	}
 	if l.cfg.Destination.Down() {
 		return
 	}
-	found, _ := l.askEnds(ctx, topics)
+	found, _ := l.askEnds(ctx, slices.Collect(maps.Keys(l.ends.counts)))
 	for _, f := range found {
 		if f.ready && f.known != f.to {
 			f.doubt(max(f.stored.Expected, f.known), f.to < f.known)
@@ -462,20 +458,4 @@ func queueForget(batch *pgx.Batch, released []record) {
 		first := slices.MinFunc(released, func(a, b record) int { return cmp.Compare(a.Position, b.Position) })
 		batch.Queue(forgetPointsSQL, first.Position)
 	}
-}
-
-const thinPointsSQL = `
-delete from public.outbox_point p
-using (select position, row_number() over (partition by date_trunc('hour', at) order by position desc) as n
-    from public.outbox_point where at < clock_timestamp() - interval '1 hour' and position > 0) old
-where p.position = old.position and old.n > 1`
-
-func (l *leader) thinPoints(ctx context.Context) error {
-	if l.ends == nil {
-		return nil
-	}
-	if _, err := l.conn.Exec(ctx, thinPointsSQL); err != nil {
-		return fmt.Errorf("thin points: %w", err)
-	}
-	return nil
 }

@@ -64,35 +64,29 @@ func (l *leader) askEnds(ctx context.Context, topics []string) (found []*finding
 		l.cfg.Destination.Report(err)
 		l.health.fail(err)
 	}
-	fail := func(topic string, err error) {
-		report(err)
-		e.failed[topic] = err
-		for p, end := range e.of {
-			if p.topic == topic && !end.ready {
-				end.err = err
-			}
-		}
-	}
 	counts := map[string]int32{}
 	err = l.pinging(ctx, func(ctx context.Context) error {
 		return e.log.EachEnd(ctx, topics, func(topic string, number int32, from, to int64, err error) {
+			if err != nil {
+				report(err)
+			}
 			if number < 0 {
-				fail(topic, err)
+				e.failed[topic] = err
 				return
 			}
 			counts[topic] = max(counts[topic], number+1)
 			end := e.add(topicPartition{topic, number})
 			if err != nil {
 				end.err = err
-				report(err)
 				return
 			}
 			found = append(found, &finding{end: end, from: from, to: to})
 		})
 	})
 	if err != nil {
+		report(err)
 		for _, topic := range topics {
-			fail(topic, err)
+			e.failed[topic] = err
 		}
 		return nil, err
 	}
@@ -193,9 +187,12 @@ func (l *leader) stands(ctx context.Context, f *finding, p point) (bool, error) 
 
 // If a point is right, so are those below it.
 func (l *leader) olderPoint(ctx context.Context, f *finding) (point, error) {
-	points, err := l.points(ctx, f)
+	short, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	rows, _ := l.conn.Query(short, pointsSQL, f.String())
+	points, err := pgx.CollectRows(rows, pgx.RowToStructByPos[point])
 	if err != nil {
-		return point{}, err
+		return point{}, fmt.Errorf("read points: %w", err)
 	}
 	n := sort.Search(len(points), func(i int) bool {
 		stands, failed := l.stands(ctx, f, points[i])
@@ -207,17 +204,6 @@ func (l *leader) olderPoint(ctx context.Context, f *finding) (point, error) {
 	}
 	f.unplaced = true
 	return point{}, err
-}
-
-func (l *leader) points(ctx context.Context, f *finding) ([]point, error) {
-	ctx, cancel := withStatementTimeout(ctx)
-	defer cancel()
-	rows, _ := l.conn.Query(ctx, pointsSQL, f.String())
-	points, err := pgx.CollectRows(rows, pgx.RowToStructByPos[point])
-	if err != nil {
-		return nil, fmt.Errorf("read points: %w", err)
-	}
-	return points, nil
 }
 
 func (l *leader) readAt(ctx context.Context, f *finding, from, to int64) (records []*message.Message, err error) {

@@ -66,6 +66,12 @@ delete from public.outbox_given_id where event_id = any (array(
     select event_id from public.outbox_given_id
     where added_at < statement_timestamp() - $1 * interval '1 microsecond' order by added_at limit 10000))`
 
+const thinPointsSQL = `
+delete from public.outbox_point p
+using (select position, row_number() over (partition by date_trunc('hour', at) order by position desc) as n
+    from public.outbox_point where at < clock_timestamp() - interval '1 hour' and position > 0) old
+where p.position = old.position and old.n > 1`
+
 func (l *leader) changePartitions(ctx context.Context) error {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
@@ -85,8 +91,8 @@ func (l *leader) changePartitions(ctx context.Context) error {
 	if head < l.head { // the sequence was set back: until the poll repairs it, old partitions may get new rows
 		return nil
 	}
-	if err := l.thinPoints(ctx); err != nil {
-		return err
+	if _, err := l.conn.Exec(ctx, thinPointsSQL); err != nil {
+		return fmt.Errorf("thin points: %w", err)
 	}
 	retention := max(l.cfg.Retention, 2*l.cfg.PublishTimeout)
 	rows, _ := l.conn.Query(ctx, expiredSQL, l.publishedTo(), retention.Microseconds(), maxChanges, l.ends == nil)

@@ -89,10 +89,9 @@ func (l *leader) ping(ctx context.Context) error {
 func (l *leader) send(ctx context.Context, records []record) ([]error, error) {
 	results := make([]error, len(records))
 	var ready []record
-	var indexes []int
 	for i := range records {
 		if results[i] = l.ends.whyNot(&records[i]); results[i] == nil {
-			ready, indexes = append(ready, records[i]), append(indexes, i)
+			ready = append(ready, records[i])
 		}
 	}
 	if len(ready) > 0 {
@@ -100,8 +99,10 @@ func (l *leader) send(ctx context.Context, records []record) ([]error, error) {
 		if err != nil {
 			return nil, err
 		}
-		for i, index := range indexes {
-			results[index] = sent[i]
+		for i, why := range results {
+			if why == nil {
+				results[i], sent = sent[0], sent[1:]
+			}
 		}
 	}
 	l.note(records, results)

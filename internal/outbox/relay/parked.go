@@ -199,11 +199,9 @@ where retry_at <= clock_timestamp()
 returning topic, key`
 
 func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlement) error {
-	failed := map[int64]bool{}
-	for _, r := range settled.held {
-		failed[r.Position] = true
-	}
-	taken := slices.DeleteFunc(due, func(r record) bool { return failed[r.Position] })
+	taken := slices.DeleteFunc(due, func(r record) bool {
+		return slices.ContainsFunc(settled.held, func(h record) bool { return h.Position == r.Position })
+	})
 	batch := &pgx.Batch{}
 	queueRows(batch, lockParkedSQL, taken)
 	queueParked(batch, settled.parked)

@@ -69,25 +69,21 @@ const setChecked = `
     database_back_at = case when $4 then clock_timestamp() else database_back_at end,
     broker_back_at = case when $5 then clock_timestamp() else broker_back_at end`
 
-const forgetPointsAboveSQL = `delete from public.outbox_point where position > $1`
+const forgetPointsAboveSQL = `
+delete from public.outbox_point p using jsonb_each($1) e where p.position > (e.value ->> 'from')::bigint`
 
 func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, err error) {
 	e := l.ends
 	lost := unknownOf(looked)
 	plan := e.plan(nil)
-	lowest, lossAny := int64(-1), false
 	for _, f := range looked {
-		next, isLoss := f.diagnose()
+		next := f.diagnose()
 		plan[f.topicPartition] = next
-		lossAny = lossAny || isLoss
 		if next.From != nil {
 			ill = append(ill, f)
-			if lowest < 0 || *next.From < lowest {
-				lowest = *next.From
-			}
 		}
 	}
-	if err := l.storeCheck(ctx, plan, lost, lossAny, lowest); err != nil {
+	if err := l.storeCheck(ctx, looked, lost, plan); err != nil {
 		return nil, fmt.Errorf("store a look at the log: %w", err)
 	}
 	if len(lost) > 0 {
@@ -108,13 +104,12 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 	return ill, nil
 }
 
-// diagnose reports isLoss for records whose loss no look has noted before.
-func (f *finding) diagnose() (next storedEnd, isLoss bool) {
-	isLoss = f.lost || f.looked && f.to < f.known
+func (f *finding) diagnose() (next storedEnd) {
+	f.isLoss = f.lost || f.looked && f.to < f.known
 	next = f.stored
-	isIll := isLoss || !f.isSure || f.to < f.need || next.From != nil || len(f.unknown) > 0
+	isIll := f.isLoss || !f.isSure || f.to < f.need || next.From != nil || len(f.unknown) > 0
 	if !isIll {
-		return storedEnd{End: f.to, Time: f.lastAt, Expected: max(next.Expected, f.to)}, false
+		return storedEnd{End: f.to, Time: f.lastAt, Expected: max(next.Expected, f.to)}
 	}
 	if f.unread && (next.From == nil || f.position < *next.From) {
 		next.From = new(f.position)
@@ -124,12 +119,13 @@ func (f *finding) diagnose() (next storedEnd, isLoss bool) {
 	}
 	next.Expected = max(f.need, f.to)
 	isFirst := f.stored.From == nil || *next.From < *f.stored.From
-	return next, isLoss || !f.isSure && isFirst && !f.told
+	f.isLoss = f.isLoss || !f.isSure && isFirst && !f.told
+	return next
 }
 
 // storeCheck is one transaction in this order: the second statement waits for writers, the third sees their rows.
 func (l *leader) storeCheck(
-	ctx context.Context, plan map[topicPartition]storedEnd, lost []lostEvent, isLoss bool, lowest int64,
+	ctx context.Context, looked []*finding, lost []lostEvent, plan map[topicPartition]storedEnd,
 ) error {
 	batch := &pgx.Batch{}
 	for _, e := range lost {
@@ -139,9 +135,8 @@ func (l *leader) storeCheck(
 	if len(lost) > 0 {
 		batch.Queue(renumberSQL, append(versionsOf(lost), l.publishedTo())...)
 	}
-	if lowest >= 0 {
-		batch.Queue(forgetPointsAboveSQL, lowest)
-	}
+	batch.Queue(forgetPointsAboveSQL, plan)
+	isLoss := slices.ContainsFunc(looked, func(f *finding) bool { return f.isLoss })
 	_, _, err := l.change(ctx, batch, setChecked, plan, l.ends.server, len(lost) > 0, isLoss)
 	return err
 }
@@ -152,7 +147,7 @@ func (l *leader) report(looked []*finding, lost []lostEvent, plan map[topicParti
 		if next.From == nil {
 			continue
 		}
-		if _, isLoss := f.diagnose(); isLoss {
+		if f.isLoss {
 			f.told = true
 			l.metrics.brokerLosses.Inc()
 			l.cfg.Log.Warn("the broker went back", "topic", f.topic, "partition", f.number, "end", f.to,

@@ -28,6 +28,8 @@ type finding struct {
 	end0     int64 // of that point
 	expired  bool  // records above it expired before they were looked up
 
+	isLoss bool // no look has noted it before
+
 	unknown []lostEvent
 	foreign int
 
@@ -235,9 +237,6 @@ func (l *leader) readTail(ctx context.Context, f *finding, from int64) error {
 func (l *leader) readLast(ctx context.Context, f *finding) error {
 	switch {
 	case f.lastAt != 0 || f.to <= f.from: // there is none
-		return nil
-	case f.looked && f.known == f.to:
-		f.lastAt = f.time
 		return nil
 	case f.isSure && f.stored.End == f.to:
 		f.lastAt = f.stored.Time

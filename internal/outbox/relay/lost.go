@@ -66,28 +66,23 @@ var (
 )
 
 const confirmSQL = `
-update public.outbox_cursor set confirmed = refused where split_part(refused, ':', 1) = $1 returning refused`
-
-const refusedSQL = `select refused is not null from public.outbox_cursor`
+update public.outbox_cursor set confirmed = case when split_part(refused, ':', 1) = $1 then refused else confirmed end
+returning coalesce(refused, ''), coalesce(split_part(refused, ':', 1) = $1, false)`
 
 // Confirm ends the refusal that has the code when tx commits, and returns its text. The leader publishes again within
 // seconds, or refuses anew if it finds another cause.
 func Confirm(ctx context.Context, tx pgx.Tx, code string) (text string, err error) {
-	err = tx.QueryRow(ctx, confirmSQL, code).Scan(&text)
-	if err == nil {
-		return text, nil
-	}
-	if !errors.Is(err, pgx.ErrNoRows) {
+	var isIt bool
+	if err := tx.QueryRow(ctx, confirmSQL, code).Scan(&text, &isIt); err != nil {
 		return "", fmt.Errorf("confirm refusal: %w", err)
 	}
-	var refuses bool
-	if err := tx.QueryRow(ctx, refusedSQL).Scan(&refuses); err != nil {
-		return "", fmt.Errorf("read refusal: %w", err)
-	}
-	if refuses {
+	switch {
+	case text == "":
+		return "", ErrNotRefused
+	case !isIt:
 		return "", ErrOtherRefusal
 	}
-	return "", ErrNotRefused
+	return text, nil
 }
 
 // LostEvent is an event that is on the log and that this database lost.

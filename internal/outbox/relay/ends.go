@@ -425,7 +425,8 @@ func (e *end) settle(t *tally, repeated bool) {
 }
 
 const pointSQL = `
-insert into public.outbox_point (position, ends) select $1, $2::jsonb from public.outbox_cursor where epoch = $3
+insert into public.outbox_point (position, ends)
+select $1, ends from public.outbox_cursor where epoch = $2 and not jsonb_path_exists(ends, '$.*.from')
 on conflict (position) do nothing`
 
 // storePoint must follow the store of a closed window.
@@ -434,17 +435,10 @@ func (l *leader) storePoint(ctx context.Context) error {
 	if e == nil || time.Now().Before(e.pointAt) {
 		return nil
 	}
-	point := map[topicPartition]storedEnd{}
-	for p, end := range e.of {
-		if end.stored.From != nil {
-			return nil
-		}
-		point[p] = storedEnd{End: end.stored.End, Time: end.stored.Time}
-	}
 	e.pointAt = time.Now().Add(l.cfg.pointEvery)
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	if _, err := l.conn.Exec(ctx, pointSQL, l.publishedTo(), point, l.epoch); err != nil {
+	if _, err := l.conn.Exec(ctx, pointSQL, l.publishedTo(), l.epoch); err != nil {
 		return fmt.Errorf("store point: %w", err)
 	}
 	return nil

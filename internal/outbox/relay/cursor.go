@@ -89,23 +89,18 @@ func (c *cursor) lead(ctx context.Context, name string) error {
 	return nil
 }
 
-const isAdoptedSQL = `
-select sysid is not distinct from (select system_identifier from pg_control_system()) from public.outbox_cursor`
-
 // adoptSQL is one transaction. It writes some 100,000 rows a second, so a usual timeout would end it in a large outbox.
-const adoptSQL = `set local statement_timeout = 0; select public.outbox_adopt_cluster()`
+const adoptSQL = `
+set local statement_timeout = 0;
+select public.outbox_adopt_cluster() from public.outbox_cursor
+where sysid is distinct from (select system_identifier from pg_control_system())`
 
 const adoptTimeout = 4 * time.Hour
 
 func (c *cursor) adoptCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
 	defer cancel()
-	var adopted bool
-	err := c.conn.QueryRow(ctx, isAdoptedSQL).Scan(&adopted)
-	if err == nil && !adopted {
-		_, err = c.conn.Exec(ctx, adoptSQL)
-	}
-	if err != nil {
+	if _, err := c.conn.Exec(ctx, adoptSQL); err != nil {
 		return fmt.Errorf("adopt the rows of another cluster: %w", err)
 	}
 	return nil

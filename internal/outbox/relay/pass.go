@@ -62,7 +62,9 @@ func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err erro
 			}
 		}
 		if !more {
-			page = append(page, lost.rest()...)
+			for _, left := range lost {
+				page = append(page, left...)
+			}
 		}
 		for len(page) > 0 {
 			n, err := l.poll(ctx)
@@ -205,16 +207,6 @@ func (e lostEvents) before(r *record) []record {
 	for n < len(all) && all[n].Version < r.Version {
 		n++
 	}
-	if n > 0 {
-		e[r.key()] = all[n:]
-	}
+	e[r.key()] = all[n:]
 	return all[:n]
-}
-
-func (e lostEvents) rest() (records []record) {
-	for k, left := range e {
-		records = append(records, left...)
-		delete(e, k)
-	}
-	return records
 }

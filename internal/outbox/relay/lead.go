@@ -46,7 +46,7 @@ func (r *Relay) lead(ctx context.Context, conn *pgx.Conn) (*leader, error) {
 			return nil, err
 		}
 	}
-	r.health.lead()
+	r.health.set(stateLeading, time.Time{})
 	r.metrics.leader.Set(1)
 	r.metrics.epoch.Set(float64(l.epoch))
 	r.cfg.Log.Info("relay leads", "epoch", l.epoch, "leader", r.cfg.Name)
@@ -155,8 +155,9 @@ func (l *leader) publishDue(ctx context.Context, n now) (outcome, error) {
 		return resting, err
 	}
 	result, err := l.publishNext(ctx, n)
-	if err == nil && result == resting {
-		l.noteWell()
+	isStuck := len(l.parked) > 0 && l.failedAt.After(l.takenAt) // the publisher has taken no record since its last failure
+	if err == nil && result == resting && !isStuck {
+		l.health.well()
 	}
 	return max(result, flushed), err
 }
@@ -246,14 +247,6 @@ func (l *leader) storeSettled(ctx context.Context, w *window, page []record, s s
 		err = l.storePoint(ctx)
 	}
 	return paused, err
-}
-
-// noteWell notes that all is well although no event moved, unless keys are parked and the publisher took no record
-// since its last failure.
-func (l *leader) noteWell() {
-	if len(l.parked) == 0 || !l.failedAt.After(l.takenAt) {
-		l.health.well()
-	}
 }
 
 const loadParkedSQL = `select topic, key, attempts from public.outbox_parked`

@@ -185,7 +185,7 @@ func TestARelayIsWellThatOnlyHolds(t *testing.T) {
 	cfg.MaxSilence = time.Minute
 	l := newLeader(t, pool, cfg)
 	l.parked[key{Topic: testTopic, Key: "bad"}] = 1
-	l.health.start()
+	l.health.set(stateStarting, time.Now())
 	for _, down := range []bool{false, true} {
 		if down {
 			l.failedAt = time.Now()
@@ -217,7 +217,7 @@ func TestARelayIsWellThatSendsWhatWasHeld(t *testing.T) {
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.MaxSilence = time.Minute
 	l := newLeader(t, pool, cfg)
-	l.health.start()
+	l.health.set(stateStarting, time.Now())
 	l.health.wellAt = time.Now().Add(-time.Hour)
 	result, err := l.flushParked(t.Context())
 	require.NoError(t, err)

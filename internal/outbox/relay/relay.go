@@ -47,8 +47,8 @@ const goodSession = 5 * time.Second
 // Run relays until ctx ends. Then it waits for the page under way, records it, and returns nil. It returns earlier only
 // with a [*CheckError], before a session has passed all checks.
 func (r *Relay) Run(ctx context.Context) error {
-	r.health.start()
-	defer r.health.stop()
+	r.health.set(stateStarting, time.Now())
+	defer r.health.set("", time.Time{})
 	pauses := failure.Backoff{Min: 50 * time.Millisecond, Max: goodSession}
 	for ; ctx.Err() == nil; _ = failure.Sleep(ctx, pauses.Next()) {
 		began := time.Now()
@@ -108,7 +108,7 @@ func (r *Relay) awaitLock(ctx context.Context, conn *pgx.Conn) error {
 		if leads || err != nil {
 			return err
 		}
-		r.health.follow()
+		r.health.set(stateFollowing, time.Now())
 		if err := r.follow(ctx, conn, min(followEvery, r.cfg.Lease/3)); err != nil {
 			return err
 		}
@@ -184,12 +184,7 @@ func (h *health) set(state string, wellAt time.Time) {
 	}
 }
 
-func (h *health) start()  { h.set(stateStarting, time.Now()) }
-func (h *health) stop()   { h.set("", time.Now()) }
-func (h *health) follow() { h.set(stateFollowing, time.Now()) }
-func (h *health) well()   { h.set(stateLeading, time.Now()) }
-
-func (h *health) lead() { h.set(stateLeading, time.Time{}) }
+func (h *health) well() { h.set(stateLeading, time.Now()) }
 
 func (h *health) fail(err error) {
 	h.mu.Lock()

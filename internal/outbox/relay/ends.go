@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
@@ -442,14 +441,4 @@ func (l *leader) storePoint(ctx context.Context) error {
 		return fmt.Errorf("store point: %w", err)
 	}
 	return nil
-}
-
-const forgetPointsSQL = `delete from public.outbox_point where position >= $1`
-
-// queueForget deletes the points above held rows that are published now: they are above their ends.
-func queueForget(batch *pgx.Batch, released []record) {
-	if len(released) > 0 {
-		first := slices.MinFunc(released, func(a, b record) int { return cmp.Compare(a.Position, b.Position) })
-		batch.Queue(forgetPointsSQL, first.Position)
-	}
 }

@@ -191,6 +191,11 @@ where exists (select from unnest($1::text[], $2::text[], $3::bigint[]) as r (top
     where r.topic = k.topic and r.key = k.key)
 order by k.topic, k.key for update`
 
+// Points above held rows that are published now are above their ends.
+const forgetPointsSQL = `
+delete from public.outbox_point
+where position >= (select min(position) from unnest($1::text[], $2::text[], $3::bigint[]) as r (topic, key, position))`
+
 // Only the leader holds rows.
 const freeSQL = `
 delete from public.outbox_parked k
@@ -206,7 +211,7 @@ func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlem
 	queueRows(batch, lockParkedSQL, taken)
 	queueParked(batch, settled.parked)
 	queueRows(batch, unholdSQL, taken)
-	queueForget(batch, taken)
+	queueRows(batch, forgetPointsSQL, taken)
 	var freed []key
 	batch.Queue(freeSQL).Query(func(rows pgx.Rows) (err error) {
 		freed, err = pgx.CollectRows(rows, pgx.RowToStructByPos[key])

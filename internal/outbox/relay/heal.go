@@ -111,8 +111,8 @@ func (f *finding) diagnose() (next storedEnd) {
 	if !isIll {
 		return storedEnd{End: f.to, Time: f.lastAt, Expected: max(next.Expected, f.to)}
 	}
-	if f.unread && (next.From == nil || f.position < *next.From) {
-		next.From = new(f.position)
+	if f.unread && (next.From == nil || f.point.Position < *next.From) {
+		next.From = new(f.point.Position)
 	}
 	if f.unplaced || f.expired { // confirmed: the next look begins here
 		next.End, next.Time = f.to, f.lastAt
@@ -123,7 +123,7 @@ func (f *finding) diagnose() (next storedEnd) {
 	return next
 }
 
-// storeCheck is one transaction in this order: the second statement waits for writers, the third sees their rows.
+// storeCheck is one transaction: a crash between the lost events and the new state would lose an event.
 func (l *leader) storeCheck(
 	ctx context.Context, looked []*finding, lost []lostEvent, plan map[topicPartition]storedEnd,
 ) error {

@@ -23,17 +23,16 @@ type finding struct {
 	lastAt   int64
 
 	isSure   bool  // the cursor's point is right
-	position int64 // of the newest point that does
+	point    point // the newest one that is right
 	unplaced bool
-	end0     int64 // of that point
-	expired  bool  // records above it expired before they were looked up
+	expired  bool // records above the point expired before they were looked up
 
 	isLoss bool // no look has noted it before
 
 	unknown []lostEvent
 	foreign int
 
-	isLast bool // the pass that begins is its last one
+	isLast bool // no pass follows
 }
 
 // lostEvent is on the log, and neither its row nor its copy in outbox_lost is in the database.
@@ -160,7 +159,7 @@ func (l *leader) examine(ctx context.Context, f *finding) error {
 	case begin < f.from:
 		begin, f.expired = f.from, true
 	}
-	f.position, f.end0 = newest.Position, newest.End
+	f.point = newest
 	if err := l.readTail(ctx, f, begin); err != nil {
 		return err
 	}

@@ -72,14 +72,14 @@ returning coalesce(refused, ''), coalesce(split_part(refused, ':', 1) = $1, fals
 // Confirm ends the refusal that has the code when tx commits, and returns its text. The leader publishes again within
 // seconds, or refuses anew if it finds another cause.
 func Confirm(ctx context.Context, tx pgx.Tx, code string) (text string, err error) {
-	var isIt bool
-	if err := tx.QueryRow(ctx, confirmSQL, code).Scan(&text, &isIt); err != nil {
+	var isSame bool
+	if err := tx.QueryRow(ctx, confirmSQL, code).Scan(&text, &isSame); err != nil {
 		return "", fmt.Errorf("confirm refusal: %w", err)
 	}
 	switch {
 	case text == "":
 		return "", ErrNotRefused
-	case !isIt:
+	case !isSame:
 		return "", ErrOtherRefusal
 	}
 	return text, nil

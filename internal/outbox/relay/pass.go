@@ -76,7 +76,7 @@ func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err erro
 			}
 			var part []record
 			part, page = l.cutCall(page)
-			part = slices.Clone(part) // its payloads go with it
+			part = slices.Clone(part) // the page does not keep the payloads of lost events
 			if clean, err := l.resend(ctx, part); err != nil || !clean {
 				return false, err
 			}

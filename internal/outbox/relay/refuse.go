@@ -68,7 +68,7 @@ func (l *leader) refusals(ctx context.Context, looked []*finding) (texts []strin
 		if f.expired {
 			texts = append(texts, fmt.Sprintf("records_expired: topic %s, partition %d: the records %d to %d expired before "+
 				"they were looked up; versions may have been given twice. Set outbox_key from the consumers' inbox_key, then "+
-				"confirm.", f.topic, f.number, f.end0, f.from-1))
+				"confirm.", f.topic, f.number, f.point.End, f.from-1))
 		}
 	}
 	lost := unknownOf(looked)

@@ -236,9 +236,6 @@ func (l *leader) prepare(ctx context.Context, page []record) (settled settlement
 			return settled, renumbered, err
 		}
 		unseen, reasons := l.unseen(page)
-		if len(unseen) == 0 {
-			return settled, false, nil
-		}
 		waits := slices.ContainsFunc(unseen, func(r record) bool { return l.parked[r.key()] == 0 })
 		if waits {
 			l.note(unseen, reasons)

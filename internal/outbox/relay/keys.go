@@ -66,7 +66,7 @@ update public.outbox_parked set retry_at = clock_timestamp() where topic = $1 an
 // Release lets the leader try the key's held rows again, usually within a second. If the first one fails again the key
 // is parked again. An unparked key is [ErrNotParked].
 func Release(ctx context.Context, db DB, topic, key string) error {
-	return changeParked(ctx, db, "release key", releaseKeySQL, topic, key)
+	return changeRow(ctx, db, "release key", ErrNotParked, releaseKeySQL, topic, key)
 }
 
 // discardSQL locks the key before its row, as the leader does, to avoid a deadlock.
@@ -85,16 +85,17 @@ from gone where k.topic = gone.topic and k.key = gone.key`
 // Discard gives up the held row of a parked key at the position, and releases the key. The event is not published; the
 // key's consumers see a gap in its versions. A row that is not held is [ErrNotParked].
 func Discard(ctx context.Context, db DB, topic, key string, position int64) error {
-	return changeParked(ctx, db, "discard held row", discardSQL, topic, key, position)
+	return changeRow(ctx, db, "discard held row", ErrNotParked, discardSQL, topic, key, position)
 }
 
-func changeParked(ctx context.Context, db DB, what, sql string, args ...any) error {
+// changeRow returns the error none if the statement changes no row.
+func changeRow(ctx context.Context, db DB, what string, none error, sql string, args ...any) error {
 	tag, err := db.Exec(ctx, sql, args...)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", what, err)
 	case tag.RowsAffected() == 0:
-		return ErrNotParked
+		return none
 	}
 	return nil
 }

@@ -29,14 +29,7 @@ update public.outbox_cursor set paused_at = clock_timestamp(), paused_by = $1, p
 // Pause keeps every relay of this database from publishing from when tx commits until [Resume]. The page under way is
 // published to its end. The pause outlives restarts.
 func Pause(ctx context.Context, tx pgx.Tx, by, reason string) error {
-	tag, err := tx.Exec(ctx, pauseSQL, by, reason)
-	if err != nil {
-		return fmt.Errorf("pause relay: %w", err)
-	}
-	if tag.RowsAffected() == 0 {
-		return ErrPaused
-	}
-	return nil
+	return changeRow(ctx, tx, "pause relay", ErrPaused, pauseSQL, by, reason)
 }
 
 const resumeSQL = `

@@ -139,27 +139,21 @@ const pointsSQL = `
 select position, coalesce((ends -> $1::text ->> 'end')::bigint, 0), coalesce((ends -> $1::text ->> 'time')::bigint, 0)
 from public.outbox_point order by position desc`
 
-func (l *leader) examine(ctx context.Context, f *finding) error {
-	newest := point{l.publishedTo(), f.stored.End, f.stored.Time}
-	stands, err := l.stands(ctx, f, newest)
-	if err != nil {
-		return err
-	}
-	f.isSure = stands
-	if !stands {
-		newest, err = l.olderPoint(ctx, f)
+func (l *leader) examine(ctx context.Context, f *finding) (err error) {
+	f.point = point{l.publishedTo(), f.stored.End, f.stored.Time}
+	if f.isSure, err = l.stands(ctx, f, f.point); err == nil && !f.isSure {
+		f.point, err = l.olderPoint(ctx, f)
 	}
 	if err != nil {
 		return err
 	}
-	begin := newest.End
+	begin := f.point.End
 	switch {
 	case f.unplaced:
 		begin = f.to // after a confirmation all that is here is published again
 	case begin < f.from:
 		begin, f.expired = f.from, true
 	}
-	f.point = newest
 	if err := l.readTail(ctx, f, begin); err != nil {
 		return err
 	}

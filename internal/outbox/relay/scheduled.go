@@ -25,29 +25,23 @@ func (l *leader) addDue(ctx context.Context, nextDue *time.Duration) error {
 	if *nextDue > 0 || time.Since(l.notAddedAt) < retryDue {
 		return nil
 	}
-	added, err := l.moveDue(ctx)
-	if err != nil && l.conn.IsClosed() {
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	added := 0
+	err := pgx.BeginFunc(ctx, l.conn, func(tx pgx.Tx) (err error) {
+		added, err = l.cfg.Scheduled.AddDue(ctx, tx, mostDue)
 		return err
+	})
+	if err != nil && l.conn.IsClosed() {
+		return fmt.Errorf("add scheduled events: %w", err)
 	}
 	if err != nil {
 		l.cfg.Log.Warn("scheduled events not added", "error", err)
+		added = 0
 	}
 	if added == 0 {
 		l.notAddedAt = time.Now()
 	}
 	l.metrics.scheduled.Add(float64(added))
 	return nil
-}
-
-func (l *leader) moveDue(ctx context.Context) (added int, err error) {
-	ctx, cancel := withStatementTimeout(ctx)
-	defer cancel()
-	err = pgx.BeginFunc(ctx, l.conn, func(tx pgx.Tx) error {
-		added, err = l.cfg.Scheduled.AddDue(ctx, tx, mostDue)
-		return err
-	})
-	if err != nil {
-		return 0, fmt.Errorf("add scheduled events: %w", err)
-	}
-	return added, nil
 }

@@ -22,6 +22,8 @@ var (
 
 // publishCall is the publishing of some records. It may outlive its session; the next call waits for its end.
 type publishCall struct {
+	*Relay
+	singly  bool // the publisher gets one message at a time
 	results []error
 	ended   chan struct{}
 
@@ -43,7 +45,8 @@ func (c *publishCall) wait(d time.Duration) error {
 
 func (r *Relay) start(ctx context.Context, records []record, singly bool) *publishCall {
 	c := &publishCall{
-		results: make([]error, len(records)), places: make([]*event.Origin, len(records)), ended: make(chan struct{}),
+		Relay: r, singly: singly, ended: make(chan struct{}),
+		results: make([]error, len(records)), places: make([]*event.Origin, len(records)),
 	}
 	r.call = c
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), r.cfg.PublishTimeout, errPublishTimeout)
@@ -54,7 +57,7 @@ func (r *Relay) start(ctx context.Context, records []record, singly bool) *publi
 		began := time.Now()
 		var topics sync.WaitGroup
 		for topic, indexes := range groupByTopic(records) {
-			topics.Go(func() { r.publishTopic(ctx, c, topic, records, indexes, singly) })
+			topics.Go(func() { c.publishTopic(ctx, topic, records, indexes) })
 		}
 		topics.Wait()
 		r.metrics.seconds.Observe(time.Since(began).Seconds())
@@ -74,20 +77,18 @@ func groupByTopic(records []record) map[string][]int {
 
 // publishTopic makes the call for one topic. A record behind its key's first failure counts as failed, even if the
 // publisher took it.
-func (r *Relay) publishTopic(
-	ctx context.Context, c *publishCall, topic string, records []record, indexes []int, singly bool,
-) {
+func (c *publishCall) publishTopic(ctx context.Context, topic string, records []record, indexes []int) {
 	messages, events := make([]*message.Message, len(indexes)), make([]*event.Event, len(indexes))
 	for i, index := range indexes {
 		events[i] = &records[index].Event
 		messages[i] = records[index].message()
 	}
-	end := r.cfg.Spans.Send(topic, events)
+	end := c.cfg.Spans.Send(topic, events)
 	publish := c.publishTogether
-	if singly {
+	if c.singly {
 		publish = c.publishSingly
 	}
-	failures := publish(ctx, r.cfg.Publisher, topic, messages)
+	failures := publish(ctx, topic, messages)
 	var first error
 	failed := map[string]bool{}
 	for i, index := range indexes {
@@ -100,20 +101,18 @@ func (r *Relay) publishTopic(
 			c.places[index] = &place
 		}
 		if why == nil {
-			r.metrics.published.WithLabelValues(topic).Inc()
+			c.metrics.published.WithLabelValues(topic).Inc()
 			continue
 		}
 		failed[key] = true
 		first = cmp.Or(first, why)
-		r.metrics.failures.WithLabelValues(topic, classOf(why)).Inc()
+		c.metrics.failures.WithLabelValues(topic, classOf(why)).Inc()
 	}
 	end(first)
 }
 
-func (c *publishCall) publishTogether(
-	ctx context.Context, p message.Publisher, topic string, messages []*message.Message,
-) map[int]error {
-	err := c.callPublisher(ctx, p, topic, messages...)
+func (c *publishCall) publishTogether(ctx context.Context, topic string, messages []*message.Message) map[int]error {
+	err := c.callPublisher(ctx, topic, messages...)
 	if err == nil {
 		return nil
 	}
@@ -130,9 +129,7 @@ func (c *publishCall) publishTogether(
 	return failures
 }
 
-func (c *publishCall) publishSingly(
-	ctx context.Context, p message.Publisher, topic string, messages []*message.Message,
-) map[int]error {
+func (c *publishCall) publishSingly(ctx context.Context, topic string, messages []*message.Message) map[int]error {
 	failures, failed := map[int]error{}, map[string]bool{}
 	for i, m := range messages {
 		key := m.Metadata.Get(event.KeyMetadata)
@@ -141,7 +138,7 @@ func (c *publishCall) publishSingly(
 		case ctx.Err() != nil:
 			failures[i] = wholeCallError{context.Cause(ctx)}
 		default:
-			if why := c.publishTogether(ctx, p, topic, messages[i:i+1])[0]; why != nil {
+			if why := c.publishTogether(ctx, topic, messages[i:i+1])[0]; why != nil {
 				failures[i], failed[key] = why, true
 			}
 		}
@@ -149,10 +146,8 @@ func (c *publishCall) publishSingly(
 	return failures
 }
 
-func (c *publishCall) callPublisher(
-	ctx context.Context, p message.Publisher, topic string, messages ...*message.Message,
-) error {
-	switch p := p.(type) {
+func (c *publishCall) callPublisher(ctx context.Context, topic string, messages ...*message.Message) error {
+	switch p := c.cfg.Publisher.(type) {
 	case Log:
 		repeated, err := p.PublishAcked(ctx, topic, messages...)
 		if repeated {
@@ -162,7 +157,7 @@ func (c *publishCall) callPublisher(
 	case ContextPublisher:
 		return p.PublishContext(ctx, topic, messages...)
 	}
-	return p.Publish(topic, messages...)
+	return c.cfg.Publisher.Publish(topic, messages...)
 }
 
 // wholeCallError marks a call that failed as a whole: the next attempt makes a call for each message.

@@ -32,9 +32,9 @@ limit $6`
 // A pass is a partition's last one if the partition's end was high enough when it began: then it lies above every
 // offset that a consumer can have.
 func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err error) {
-	above, topics, sent := *ill[0].stored.From, []string{}, map[*end]int{}
+	from, topics, sent := *ill[0].stored.From, []string{}, map[*end]int{}
 	for _, f := range ill {
-		above = min(above, *f.stored.From)
+		from = min(from, *f.stored.From)
 		topics = append(topics, f.topic)
 		sent[f.end], f.isLast = 0, f.to >= f.need
 	}
@@ -42,6 +42,7 @@ func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err erro
 	if err != nil {
 		return false, err
 	}
+	above := from
 	for more := true; more; {
 		var rows, page []record
 		var open *string
@@ -77,9 +78,11 @@ func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err erro
 			var part []record
 			part, page = l.cutCall(page)
 			part = slices.Clone(part) // the page does not keep the payloads of lost events
-			if clean, err := l.resend(ctx, part); err != nil || !clean {
+			parked, clean, err := l.resend(ctx, part, from)
+			if err != nil || !clean {
 				return false, err
 			}
+			page = slices.DeleteFunc(page, func(r record) bool { return !r.lost && slices.Contains(parked, r.key()) })
 			for i := range part {
 				sent[part[i].end]++
 			}
@@ -88,33 +91,48 @@ func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err erro
 	return l.endPass(ctx, ill, sent)
 }
 
-func (l *leader) resend(ctx context.Context, records []record) (clean bool, err error) {
+// holdLaterSQL holds the rows that a pass does not send because an earlier record of their key was refused.
+const holdLaterSQL = `
+insert into public.outbox_held (topic, key, position)
+select o.topic, o.key, o.position from public.outbox o
+where o.topic = $1 and o.key = $2 and o.version >= $3 and o.position > $4
+    and not exists (select from public.outbox_discarded d where d.position = o.position)
+on conflict (topic, key, position) do nothing`
+
+func (l *leader) resend(
+	ctx context.Context, records []record, from int64,
+) (parked []key, clean bool, err error) {
 	if err := l.loadLost(ctx, records); err != nil {
-		return false, err
+		return nil, false, err
 	}
 	results, err := l.transmit(ctx, records)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	l.note(records, results)
 	if slices.ContainsFunc(results, isTransient) {
-		return false, nil
+		return nil, false, nil
 	}
 	l.metrics.resent.Add(float64(len(results) - countFailed(results)))
 	var settled settlement
-	l.settle(records, results, &settled, false)
-	settled.held = slices.DeleteFunc(settled.held, func(r record) bool {
-		if r.lost {
-			l.cfg.Log.Error("a lost event cannot be sent again", "event_id", r.ID, "topic", r.Topic)
+	later := &pgx.Batch{}
+	for i, why := range results {
+		r := &records[i]
+		if why != nil && r.lost {
+			l.cfg.Log.Error("a lost event cannot be sent again", "event_id", r.ID, "topic", r.Topic, "error", why)
 		}
-		return r.lost
-	})
-	batch := settled.batch()
-	if batch.Len() == 0 {
-		return true, nil
+		if isPermanent(why) {
+			l.park(r, why, &settled)
+			parked = append(parked, r.key())
+			later.Queue(holdLaterSQL, r.Topic, r.Key, r.Version, from)
+		}
+	}
+	if parked == nil {
+		return nil, true, nil
 	}
 	settled.log(ctx, l.cfg.Log)
-	return true, l.guarded(ctx, batch)
+	queueParked(later, settled.parked)
+	return parked, true, l.guarded(ctx, later)
 }
 
 func (l *leader) endPass(ctx context.Context, ill []*finding, sent map[*end]int) (more bool, err error) {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
@@ -23,6 +24,7 @@ func TestRandomHistoriesAreHealed(t *testing.T) {
 			t.Parallel()
 			h := history{newWorld(t, 2), rand.New(rand.NewPCG(seed, uint64(n))), false}
 			h.log.shuffle = h.rng
+			h.cfg.patience, h.cfg.attempts, h.cfg.parkedRetryMax = time.Nanosecond, 1, time.Millisecond
 			h.lead()
 			h.settle()
 			mayRestore := n%2 == 0
@@ -33,13 +35,20 @@ func TestRandomHistoriesAreHealed(t *testing.T) {
 				}
 			})
 			for range 12 {
+				if n%3 > 0 {
+					h.misbehave(h.rng)
+				}
 				steps = append(steps, h.step(mayRestore))
 			}
 			h.log.before, h.log.after, h.log.dead = nil, nil, false
 			h.lead()
 			h.settle()
 			h.add("a", "b", "c", "d")
-			h.settle()
+			for range 10 {
+				h.exec(`update outbox_parked set retry_at = clock_timestamp()`)
+				h.flushAt = time.Time{}
+				h.settle()
+			}
 			h.requireWhole()
 		})
 	}
@@ -68,6 +77,7 @@ func (h *history) step(mayRestore bool) string {
 		return "consume"
 	case n == 7:
 		h.add(keys...)
+		h.log.before, h.log.after = nil, nil
 		h.crashAt(h.rng.IntN(4)+1, h.rng.IntN(2) == 0)
 		h.die()
 		h.lead()

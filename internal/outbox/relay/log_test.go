@@ -307,7 +307,7 @@ func (w *world) crashAt(n int, isWritten bool) {
 func (w *world) die() {
 	w.Helper()
 	for range 20 {
-		w.ends.lookAt = time.Time{}
+		w.ends.lookAt, w.flushAt = time.Time{}, time.Time{}
 		if _, err := w.round(w.Context()); err != nil {
 			w.log.before, w.log.after, w.log.dead = nil, nil, false
 			return

@@ -90,6 +90,9 @@ var errProcessDied = &codedError{
 }
 
 func (in *Inbox) attempt(ctx context.Context, p *partition, items []*item) (err error) {
+	if err := in.cfg.Host.AwaitResume(ctx); err != nil {
+		return err
+	}
 	defer func() { in.cfg.Host.Attempted(ctx, err) }()
 	turn := alone.RLocker()
 	if p.runsOneByOne(items[0]) {

@@ -124,6 +124,9 @@ func (c Config) backoff() *failure.Backoff { return &failure.Backoff{Min: c.Retr
 
 // Host is the program around the inbox. Embed [Standalone]. Several goroutines call it.
 type Host interface {
+	// AwaitResume waits while the consumer is paused: before each attempt at deliveries or at a parked event. It returns
+	// an error only if ctx has ended.
+	AwaitResume(ctx context.Context) error
 	// Wait waits about d before the next attempt. It returns an error only if ctx, the delivery's, has ended.
 	Wait(ctx context.Context, failure error, d time.Duration) error
 	// Attempted gets the result of each transaction. It must not block.
@@ -137,6 +140,9 @@ type Host interface {
 
 // Standalone is a [Host] that only waits.
 type Standalone struct{}
+
+// AwaitResume implements [Host].
+func (Standalone) AwaitResume(context.Context) error { return nil }
 
 // Wait implements [Host].
 func (Standalone) Wait(ctx context.Context, _ error, d time.Duration) error {

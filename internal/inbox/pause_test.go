@@ -1,14 +1,21 @@
 package inbox_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestAPauseBeginsOnceAndEndsOnce(t *testing.T) {
@@ -39,4 +46,44 @@ func TestAPauseBeginsOnceAndEndsOnce(t *testing.T) {
 	paused, err = inbox.ReadPaused(t.Context(), db)
 	require.NoError(t, err)
 	require.Empty(t, paused)
+}
+
+func TestAPausedConsumerBeginsNoAttempt(t *testing.T) {
+	t.Parallel()
+	var paused, waits atomic.Bool
+	c, a := newParked(t, nil)
+	c.Host.Resumed = func(ctx context.Context) error {
+		for paused.Load() {
+			waits.Store(true)
+			_ = failure.Sleep(ctx, time.Millisecond)
+		}
+		return nil
+	}
+	for name, run := range map[string]func() error{
+		"the rest of a batch that failed": func() error {
+			msgs := c.records(t, sick("b", 1, "bad"), v("c", 1), v("d", 1))
+			_, err := c.in.BatchMiddleware(func(m *message.Message) ([]*message.Message, error) {
+				paused.Store(!waits.Load())
+				return c.handler(m)
+			})(t.Context(), msgs)
+			return err
+		},
+		"a parked event": func() error {
+			paused.Store(true)
+			return c.replayer.ResumeRound(t.Context())
+		},
+	} {
+		waits.Store(false)
+		c.sick.Store(&map[string]error{"bad": inbox.Permanent(errSick)})
+		before := c.Count(t, `select count(*) from ledger`)
+		var ended errgroup.Group
+		ended.Go(run)
+		testkit.Until(t, waits.Load, name)
+		require.Equal(t, before, c.Count(t, `select count(*) from ledger`), name)
+		c.heal()
+		paused.Store(false)
+		require.NoError(t, ended.Wait(), name)
+		require.Less(t, before, c.Count(t, `select count(*) from ledger`), name)
+	}
+	require.Subset(t, c.List(t, `select event_id from ledger`), ids(a...))
 }

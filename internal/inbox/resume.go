@@ -13,7 +13,7 @@ import (
 )
 
 // ResumeParked runs parked events when no earlier event is missing, within [Config.ResumeEvery], until ctx ends. It
-// returns nil. Several may run.
+// waits while the consumer is paused, and returns nil. Several may run.
 func (r *Replayer) ResumeParked(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := r.ResumeRound(ctx); err != nil && ctx.Err() == nil {
@@ -91,6 +91,9 @@ update public.dead_letter set attempts = attempts - 1 where id = $1 and state = 
 // resumeOne counts the attempt before it begins, because the event may end the process, but not while another event
 // runs alone, which may end it too.
 func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (continues bool, err error) {
+	if err := r.in.cfg.Host.AwaitResume(ctx); err != nil {
+		return false, err
+	}
 	alone.RLock()
 	defer alone.RUnlock()
 	pool, consumer := r.in.cfg.Pool, r.in.cfg.Consumer

@@ -123,9 +123,18 @@ func (b *Bundle) List(t *testing.T, sql string, args ...any) []string {
 // Host is an [inbox.Host]. Nil functions do what [inbox.Standalone] does.
 type Host struct {
 	inbox.Standalone
+	Resumed   func(context.Context) error
 	OnOutcome func(event.Event, inbox.Outcome)
 	OnFailure func(ctx context.Context, failure error) // of an attempt
 	Copy      func(context.Context, pgx.Tx, deadletter.Letter) error
+}
+
+// AwaitResume implements [inbox.Host].
+func (h *Host) AwaitResume(ctx context.Context) error {
+	if h.Resumed == nil {
+		return nil
+	}
+	return h.Resumed(ctx)
 }
 
 // Handled implements [inbox.Host].

@@ -217,8 +217,7 @@ func (c *consumer) leave(ctx context.Context) {
 
 func (c *consumer) Attempted(ctx context.Context, failure error) { kafka.Pausing(ctx, failure)() }
 
-// Wait returns when the database comes back. A pause does not stall the partition. An event of a paused consumer is not
-// tried again.
+// Wait returns when the database comes back. A pause does not stall the partition.
 func (c *consumer) Wait(ctx context.Context, failure error, d time.Duration) error {
 	defer kafka.Pausing(ctx, failure)()
 	database := c.node.dependencies.database
@@ -226,14 +225,11 @@ func (c *consumer) Wait(ctx context.Context, failure error, d time.Duration) err
 	if err := database.Pause(ctx, d); err != nil {
 		return err
 	}
-	if err := database.Await(ctx); err != nil {
-		return err
-	}
-	return c.awaitResume(ctx)
+	return database.Await(ctx)
 }
 
-// awaitResume also waits while it is not known whether the consumer is paused.
-func (c *consumer) awaitResume(ctx context.Context) error {
+// AwaitResume also waits while it is not known whether the consumer is paused.
+func (c *consumer) AwaitResume(ctx context.Context) error {
 	for {
 		paused, err := c.node.pauses.Get()
 		if _, isPaused := paused[c.Name]; !isPaused && err == nil {

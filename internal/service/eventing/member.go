@@ -8,15 +8,13 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/ThreeDotsLabs/watermill/message"
-
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
 )
 
 // join makes the member of the consumer's group; it may have a name in it.
 func (c *consumer) join(instanceID string) error {
-	cfg, handle := c.node.setup.Config, c.inbox.BatchMiddleware(c.handle)
+	cfg := c.node.setup.Config
 	member, err := kafka.NewConsumer(kafka.ConsumerConfig{
 		Config:            c.node.setup.client,
 		Group:             c.group,
@@ -29,12 +27,7 @@ func (c *consumer) join(instanceID string) error {
 		Points:            c.inbox,
 		Lost:              c.recordLoss,
 		Failed:            c.node.dependencies.broker.Report,
-	}, func(ctx context.Context, msgs []*message.Message) (int, error) {
-		if err := c.awaitResume(ctx); err != nil {
-			return 0, err
-		}
-		return handle(ctx, msgs)
-	}, c.node.Log)
+	}, kafka.Handler(c.inbox.BatchMiddleware(c.handle)), c.node.Log)
 	if err == nil {
 		c.member.Store(member)
 	}

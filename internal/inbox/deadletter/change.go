@@ -117,9 +117,19 @@ func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Re
 		result.Count = matched
 		return result, nil
 	}
+	condition, args := f.Where(1)
 	for result.Count < matched {
-		n, err := s.discardSome(ctx, f, c, min(discardChunk, matched-result.Count))
-		if err != nil || n == 0 { // 0: another operator settled the rest
+		pick := fmt.Sprintf(pickLetters, condition, min(discardChunk, matched-result.Count))
+		rows, _ := s.pool.Query(ctx, pick, args...)
+		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		if err != nil {
+			return result, fmt.Errorf("pick dead letters: %w", err)
+		}
+		if len(ids) == 0 { // another operator settled the rest
+			return result, nil
+		}
+		n, err := s.discard(ctx, ids, c)
+		if err != nil {
 			return result, err
 		}
 		result.Count += n
@@ -128,18 +138,12 @@ func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Re
 	return result, nil
 }
 
-func (s *Store) discardSome(ctx context.Context, f Filter, c audit.Change, limit int64) (n int64, err error) {
-	condition, args := f.Where(1)
+func (s *Store) discard(ctx context.Context, ids []int64, c audit.Change) (n int64, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, fmt.Sprintf(pickLetters, condition, limit), args...)
-		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-		if err == nil {
-			err = LockKeys(ctx, tx, ids...)
-		}
-		if err != nil {
+		if err := LockKeys(ctx, tx, ids...); err != nil {
 			return err
 		}
-		rows, _ = tx.Query(ctx, discardLetters, ids)
+		rows, _ := tx.Query(ctx, discardLetters, ids)
 		discarded, err := pgx.CollectRows(rows, Scan)
 		if err != nil {
 			return err

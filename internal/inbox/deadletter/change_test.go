@@ -10,6 +10,7 @@ import (
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestEditsAddUp(t *testing.T) {
@@ -177,6 +178,34 @@ func TestTwoDiscardsAtOnce(t *testing.T) {
 		require.NoError(t, pool.QueryRow(t.Context(), query).Scan(&n))
 		require.Equal(t, want, n, query)
 	}
+}
+
+func TestADiscardContinuesBehindAnother(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	storeMany(t, pool, "test", 1200)
+	_, err := pool.Exec(t.Context(), `insert into inbox_key
+		select 'test', 'k-' || n, 0, 0 from generate_series(1, 1200) n`)
+	require.NoError(t, err)
+	other, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = other.Exec(t.Context(), `update dead_letter set state = 'discarded', settled_at = now() where id <= 500`)
+	require.NoError(t, err)
+	var discard errgroup.Group
+	var result audit.Result
+	discard.Go(func() (err error) {
+		result, err = s.Discard(t.Context(), deadletter.Filter{Consumer: "test"}, by)
+		return err
+	})
+	testkit.Until(t, func() bool {
+		var waits bool
+		err := pool.QueryRow(t.Context(), `select exists (select from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock')`).Scan(&waits)
+		return err == nil && waits
+	})
+	require.NoError(t, other.Commit(t.Context()))
+	require.NoError(t, discard.Wait())
+	require.EqualValues(t, 700, result.Count)
 }
 
 func TestWhatCannotBeDiscarded(t *testing.T) {

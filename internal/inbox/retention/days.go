@@ -88,8 +88,8 @@ func (j *Janitor) mayForget(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	j.refused.Set(1)
-	if violation, is := errors.AsType[*Violation](err); is {
-		j.cfg.Log.ErrorContext(ctx, "inbox forgets nothing", "reason", violation.Detail)
+	if _, is := errors.AsType[*Violation](err); is {
+		j.cfg.Log.ErrorContext(ctx, "inbox forgets nothing", "reason", err)
 		return false, nil
 	}
 	return false, fmt.Errorf("check how far back events may come again: %w", err)

@@ -1,8 +1,10 @@
 package retention_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -66,16 +68,17 @@ func TestTheJanitorRefusesToForgetWhatMayComeAgain(t *testing.T) {
 	b := setup(t)
 	b.split(t, 4)
 	reach, failure := 2*day, error(nil)
-	registry := prometheus.NewRegistry()
+	registry, log := prometheus.NewRegistry(), &bytes.Buffer{}
 	j := b.janitor(t, 2*day, func(c *retention.Config) {
-		c.Registerer = registry
+		c.Registerer, c.Log = registry, slog.New(slog.NewTextHandler(log, nil))
 		c.Check = retention.Requirements{
-			Retention: 2 * day, Topics: []string{"t"},
+			Retention: 2 * day, Topics: []string{"first", "second"},
 			TopicRetention: func(context.Context, string) (time.Duration, error) { return reach, failure },
 		}.Check
 	})
 	require.Equal(t, retention.Round{Refused: true}, b.tidy(t, j))
 	require.InDelta(t, 1, gauges(t, registry)["inbox_janitor_refused"], 0)
+	require.Regexp(t, `event of first may .* event of second may`, log.String())
 	failure = errors.New("broker away")
 	round, err := j.Tidy(t.Context())
 	require.ErrorIs(t, err, failure)

@@ -39,8 +39,8 @@ func (r Requirements) Check(ctx context.Context) error {
 				"again after the inbox has forgotten it: set the topic's cleanup.policy to delete and its retention.ms "+
 				"below %d (%s)", topic, longest.Milliseconds(), longest)}
 		case kept+r.Slack >= r.Retention:
-			err = &Violation{fmt.Sprintf("the inbox forgets after %s, an event may come again after %s",
-				r.Retention, kept+r.Slack)}
+			err = &Violation{fmt.Sprintf("the inbox forgets after %s, an event of %s may come again after %s",
+				r.Retention, topic, kept+r.Slack)}
 		}
 		errs = append(errs, err)
 	}

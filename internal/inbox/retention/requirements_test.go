@@ -83,5 +83,5 @@ func TestRequirements(t *testing.T) {
 	}
 	fine.TopicRetention = keeps(8*day, nil)
 	require.EqualError(t, fine.Check(t.Context()), "inbox requirement retention_too_short: "+
-		"the inbox forgets after 216h0m0s, an event may come again after 216h0m0s")
+		"the inbox forgets after 216h0m0s, an event of t may come again after 216h0m0s")
 }

@@ -1,5 +1,5 @@
 // Package kv is the inbox of handlers without a database: NATS JetStream's key-value store remembers which events had
-// their effect, with a bounded cache in the process. It is a separate module, so other services do not import NATS.
+// their effect, with a bounded cache in the process.
 //
 // It guarantees, per consumer and event id, that a remembered effect is not repeated during the bucket's time to live
 // (default: 24 hours). Overlapping deliveries of one id have one effect, if the handler ends within

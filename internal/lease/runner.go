@@ -194,6 +194,7 @@ func (r *Runner) judge(c *Claim, err error) outcome {
 func (c *Claim) insist(ctx context.Context, o outcome) error {
 	ctx, cancel := context.WithTimeout(ctx, c.runner.cfg.Settings.Lease)
 	defer cancel()
+	backoff := failure.Backoff{Min: recordPause, Max: probePause}
 	for {
 		err := c.record(ctx, o)
 		if err == nil || errors.Is(err, ErrStale) {
@@ -201,7 +202,7 @@ func (c *Claim) insist(ctx context.Context, o outcome) error {
 		}
 		c.runner.cfg.Log.WarnContext(ctx, "outcome not recorded yet", "event_id", c.EventID,
 			"correlation_id", c.CorrelationID, "result", o.result, "error", err)
-		if failure.Sleep(ctx, recordPause) != nil {
+		if failure.Sleep(ctx, backoff.Next()) != nil {
 			return err
 		}
 	}

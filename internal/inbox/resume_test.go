@@ -9,6 +9,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
@@ -137,6 +138,28 @@ func TestAParkedEventThatEndsItsProcess(t *testing.T) {
 	require.Equal(t, 3, deaths)
 	require.Equal(t, []string{"permanent process_died"}, *copied)
 	require.Equal(t, []string{"process_died 3", "parked_behind 4"}, c.waiting(t))
+}
+
+func TestAParkedEventThatAnotherProcessRunsHasNotDied(t *testing.T) { //nolint:paralleltest // it holds up lone events
+	c, a := newParked(t, nil)
+	copied := c.copies()
+	key, err := c.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = key.Exec(t.Context(), `select from inbox_key for update`)
+	require.NoError(t, err)
+	var rounds errgroup.Group
+	for waiting := 1; waiting <= 2; waiting++ {
+		rounds.Go(func() error { return c.replayer.ResumeRound(t.Context()) })
+		testkit.Until(t, func() bool {
+			return c.Count(t, `select count(*) from pg_stat_activity
+				where datname = current_database() and wait_event_type = 'Lock'`) == waiting || len(*copied) > 0
+		})
+	}
+	require.NoError(t, key.Commit(t.Context()))
+	require.NoError(t, rounds.Wait())
+	require.Empty(t, *copied)
+	c.requireEffects(t, a...)
+	c.requireNothingWaits(t)
 }
 
 func TestNoParkedEventIsCountedWhileAnotherEventRunsAlone(t *testing.T) { //nolint:paralleltest // it stops all others

@@ -76,34 +76,22 @@ func (in *Inbox) collectIDs(items []*item) *idSet {
 	return s
 }
 
-// readInserted reads the results.
-func (s *idSet) queueInsert(batch *pgx.Batch) {
-	if len(s.ids) > 0 {
-		batch.Queue(insertIDs, s.consumer, s.ids, s.places, s.types, s.hashes, s.metadata, s.times, s.letter)
-		batch.Queue(selectDead, s.consumer, s.ids, s.letter)
-	}
-}
-
-func (s *idSet) readInserted(results pgx.BatchResults) (err error) {
+func (s *idSet) insert(batch *pgx.Batch) {
 	if len(s.ids) == 0 {
-		return nil
+		return
 	}
-	var dead []string
-	if s.inserted, err = readIDs(results); err == nil {
-		dead, err = readIDs(results)
-	}
-	switch {
-	case err != nil:
-		return fmt.Errorf("insert inbox rows: %w", err)
-	case slices.ContainsFunc(dead, func(id string) bool { return slices.Contains(s.inserted, id) }):
-		return failure.AsTransient(errDied)
-	}
-	return nil
-}
-
-func readIDs(results pgx.BatchResults) ([]string, error) {
-	rows, _ := results.Query()
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	insert := batch.Queue(insertIDs, s.consumer, s.ids, s.places, s.types, s.hashes, s.metadata, s.times, s.letter)
+	insert.Query(func(rows pgx.Rows) (err error) {
+		s.inserted, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	batch.Queue(selectDead, s.consumer, s.ids, s.letter).Query(func(rows pgx.Rows) error {
+		dead, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if slices.ContainsFunc(dead, func(id string) bool { return slices.Contains(s.inserted, id) }) {
+			return failure.AsTransient(errDied)
+		}
+		return err
+	})
 }
 
 func (it *item) hasRow() bool { return it.isEvent && !it.ignored }
@@ -301,14 +289,13 @@ func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, id string) (Outco
 	}
 	it := &item{event: event.Event{ID: id, Time: time.Now()}, isEvent: true, hash: []byte{}}
 	ids, batch := in.collectIDs([]*item{it}), &pgx.Batch{}
-	ids.queueInsert(batch)
-	results := tx.SendBatch(ctx, batch)
-	err := errors.Join(ids.readInserted(results), results.Close())
+	ids.insert(batch)
+	err := tx.SendBatch(ctx, batch).Close()
 	if err == nil {
 		err = ids.compare(ctx, tx)
 	}
 	if err != nil {
-		return Failed, err
+		return Failed, fmt.Errorf("insert inbox row: %w", err)
 	}
 	switch it.outcome {
 	case isNew:

@@ -55,27 +55,19 @@ func (in *Inbox) collectKeys(items []*item) keys {
 }
 
 // A key without a row has nothing to lock: see saveKeys.
-func (ks keys) queueLock(consumer string, batch *pgx.Batch) {
-	if len(ks) > 0 {
-		batch.Queue(selectKeys, consumer, slices.Sorted(maps.Keys(ks)))
-	}
-}
-
-func (ks keys) readLocked(results pgx.BatchResults) error {
+func (ks keys) lock(batch *pgx.Batch, consumer string) {
 	if len(ks) == 0 {
-		return nil
+		return
 	}
-	rows, _ := results.Query()
-	var found key
-	_, err := pgx.ForEachRow(rows, []any{&found.name, &found.version, &found.parkedFrom}, func() error {
-		k := ks[found.name]
-		k.version, k.parkedFrom, k.exists = found.version, found.parkedFrom, true
-		return nil
+	batch.Queue(selectKeys, consumer, slices.Sorted(maps.Keys(ks))).Query(func(rows pgx.Rows) error {
+		var found key
+		_, err := pgx.ForEachRow(rows, []any{&found.name, &found.version, &found.parkedFrom}, func() error {
+			k := ks[found.name]
+			k.version, k.parkedFrom, k.exists = found.version, found.parkedFrom, true
+			return nil
+		})
+		return err
 	})
-	if err != nil {
-		return fmt.Errorf("lock keys: %w", err)
-	}
-	return nil
 }
 
 var (

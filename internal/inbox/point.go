@@ -7,6 +7,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
@@ -23,26 +24,19 @@ set time = case when $5 >= next_offset then $6 else time end, next_offset = grea
 where consumer = $1 and topic = $2 and partition = $3 and next_offset >= $4`
 
 // Replays, and deliveries whose subscriber does not know its position, move no point.
-func (in *Inbox) queueMove(items []*item, batch *pgx.Batch) {
+func (in *Inbox) movePoint(batch *pgx.Batch, items []*item) {
 	first, last := items[0].origin, items[len(items)-1].origin
-	if first.From != nil {
-		batch.Queue(updatePoint, in.cfg.Consumer, first.Topic, first.Partition, *first.From, last.Offset+1,
-			last.Time.UnixMilli())
+	if first.From == nil {
+		return
 	}
-}
-
-func readMove(items []*item, results pgx.BatchResults) error {
-	if items[0].origin.From == nil {
+	move := batch.Queue(updatePoint, in.cfg.Consumer, first.Topic, first.Partition, *first.From, last.Offset+1,
+		last.Time.UnixMilli())
+	move.Exec(func(moved pgconn.CommandTag) error {
+		if moved.RowsAffected() == 0 {
+			return ErrWentBack
+		}
 		return nil
-	}
-	moved, err := results.Exec()
-	if err == nil && moved.RowsAffected() == 0 {
-		return ErrWentBack
-	}
-	if err != nil {
-		return fmt.Errorf("move point: %w", err)
-	}
-	return nil
+	})
 }
 
 const selectPoints = `

@@ -81,28 +81,15 @@ func (in *Inbox) transact(ctx context.Context, tx *handlerTx, items []*item) err
 func (in *Inbox) begin(ctx context.Context, conn *pgx.Conn, tx *handlerTx, items []*item) (keys, error) {
 	ks, ids, batch := in.collectKeys(items), in.collectIDs(items), &pgx.Batch{}
 	batch.BeginTx(readCommitted)
-	in.queueMove(items, batch)
-	ks.queueLock(in.cfg.Consumer, batch)
-	ids.queueInsert(batch)
+	in.movePoint(batch, items)
+	ks.lock(batch, in.cfg.Consumer)
+	ids.insert(batch)
 	results := conn.SendBatch(ctx, batch)
 	tx.Tx = results.Tx()
-	_, err := results.Exec()
-	if err != nil {
-		err = fmt.Errorf("begin: %w", err)
+	if err := results.Close(); err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
 	}
-	if err == nil {
-		err = readMove(items, results)
-	}
-	if err == nil {
-		err = ks.readLocked(results)
-	}
-	if err == nil {
-		err = ids.readInserted(results)
-	}
-	if err = errors.Join(err, results.Close()); err == nil {
-		err = ids.compare(ctx, tx)
-	}
-	return ks, err
+	return ks, ids.compare(ctx, tx)
 }
 
 // The order is that of the checks in doc.go.

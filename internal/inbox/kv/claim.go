@@ -3,7 +3,10 @@ package kv
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
+
+	"example.com/twinbox/internal/failure"
 )
 
 // errDone means that the id had its effect before.
@@ -40,8 +43,8 @@ func (c *call) claim(ctx context.Context) (uint64, error) {
 		case entry.Revision != other:
 			other, since = entry.Revision, time.Now()
 		}
-		if err := pause(ctx, backoff.Next()); err != nil {
-			return 0, err
+		if err := failure.Sleep(ctx, backoff.Next()); err != nil {
+			return 0, fmt.Errorf("wait for the claim: %w", err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/natsserver"
@@ -94,7 +95,7 @@ func TestABucketForgetsAfterItsTime(t *testing.T) {
 			break
 		}
 		require.Less(t, time.Since(before), waitLimit)
-		require.NoError(t, pause(t.Context(), 20*time.Millisecond))
+		require.NoError(t, failure.Sleep(t.Context(), 20*time.Millisecond))
 	}
 	require.GreaterOrEqual(t, time.Since(before), time.Second)
 }

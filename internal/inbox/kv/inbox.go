@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
@@ -167,15 +166,4 @@ func (c *call) ask(ctx context.Context, question string, of func(context.Context
 
 func (in *Inbox) backoff() *failure.Backoff {
 	return &failure.Backoff{Min: in.cfg.RetryMin, Max: in.cfg.RetryMax}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for inbox store: %w", context.Cause(ctx))
-	}
 }

@@ -36,22 +36,11 @@ func Bucket(ctx context.Context, js jetstream.JetStream, cfg BucketConfig) (*Jet
 	return &JetStream{bucket: bucket, ttl: ttl}, nil
 }
 
-// KeyValue is the part of [jetstream.KeyValue] that an inbox needs.
-type KeyValue interface {
-	Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error)
-	Create(ctx context.Context, key string, value []byte, opts ...jetstream.KVCreateOpt) (uint64, error)
-	Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
-	Delete(ctx context.Context, key string, opts ...jetstream.KVDeleteOpt) error
-}
-
 // JetStream is a bucket of NATS JetStream as a [Store].
 type JetStream struct {
-	bucket KeyValue
+	bucket jetstream.KeyValue
 	ttl    time.Duration
 }
-
-// NewJetStream returns an existing bucket as a store. ttl must be the bucket's.
-func NewJetStream(bucket KeyValue, ttl time.Duration) *JetStream { return &JetStream{bucket, ttl} }
 
 // TTL implements [Store].
 func (s *JetStream) TTL() time.Duration { return s.ttl }

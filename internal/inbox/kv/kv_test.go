@@ -67,7 +67,7 @@ func TestAHandlerThatOverranIsFoundLate(t *testing.T) {
 		both.Go(func() {
 			outcome, err = slow.Process(t.Context(), "test", "id-1", func(ctx context.Context) error {
 				<-ctx.Done()
-				_ = pause(context.WithoutCancel(ctx), time.Hour)
+				_ = failure.Sleep(context.WithoutCancel(ctx), time.Hour)
 				return done.note("id-1")(ctx)
 			})
 		})
@@ -335,7 +335,7 @@ func randomSchedule(t *testing.T, seed uint64) {
 						return errors.New("broken")
 					}
 					if chance(10) {
-						_ = pause(context.WithoutCancel(ctx), 10*time.Second)
+						_ = failure.Sleep(context.WithoutCancel(ctx), 10*time.Second)
 					}
 					return done.note(id)(ctx)
 				})

@@ -21,7 +21,7 @@ func (c *call) mark(ctx context.Context, revision uint64) (Outcome, error) {
 			c.possible("outage")
 			return Applied, nil
 		}
-		if stopped := pause(ctx, backoff.Next()); stopped != nil {
+		if stopped := failure.Sleep(ctx, backoff.Next()); stopped != nil {
 			c.twins.leaveUnmarked(c.digest, revision)
 			c.possible("unmarked")
 			return Failed, fmt.Errorf("remember event: %w: %w", stopped, err)

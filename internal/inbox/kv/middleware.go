@@ -40,7 +40,7 @@ func (in *Inbox) handle(consumer string, msg *message.Message, next message.Hand
 			return err
 		})
 		if !ran && errors.Is(err, ErrUnavailable) {
-			if stopped := pause(ctx, backoff.Next()); stopped == nil {
+			if stopped := failure.Sleep(ctx, backoff.Next()); stopped == nil {
 				continue
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"example.com/twinbox/internal/failure"
 )
@@ -55,24 +56,15 @@ func New(cfg Config) (*Janitor, error) {
 		return nil, fmt.Errorf("inbox janitor: retention %s, every %s: want more than 0, and a pool",
 			cfg.Retention, cfg.Every)
 	}
-	j := &Janitor{
+	gauge := func(name, help string) prometheus.Gauge {
+		return promauto.With(cfg.Registerer).NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
+	return &Janitor{
 		cfg:        cfg,
-		bytes:      newGauge("inbox_table_bytes", "Size of the inbox with its indexes."),
-		partitions: newGauge("inbox_partitions", "Partitions of the inbox."),
-		refused:    newGauge("inbox_janitor_refused", "1 while nothing is forgotten because it might come again."),
-	}
-	if cfg.Registerer != nil {
-		for _, gauge := range []prometheus.Gauge{j.bytes, j.partitions, j.refused} {
-			if err := cfg.Registerer.Register(gauge); err != nil {
-				return nil, fmt.Errorf("register metrics: %w", err)
-			}
-		}
-	}
-	return j, nil
-}
-
-func newGauge(name, help string) prometheus.Gauge {
-	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+		bytes:      gauge("inbox_table_bytes", "Size of the inbox with its indexes."),
+		partitions: gauge("inbox_partitions", "Partitions of the inbox."),
+		refused:    gauge("inbox_janitor_refused", "1 while nothing is forgotten because it might come again."),
+	}, nil
 }
 
 // Run works until ctx ends. It repeats a failed round after a tenth of Every.

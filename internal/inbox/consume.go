@@ -58,7 +58,7 @@ func (in *Inbox) handleBatch(ctx context.Context, msgs []*message.Message, next 
 	for i, msg := range msgs {
 		items[i] = in.read(msg, next)
 	}
-	p, err := in.partitions.of(ctx, items[0].origin)
+	p, err := in.partitionOf(ctx, items[0].origin)
 	if err != nil {
 		return 0, err
 	}

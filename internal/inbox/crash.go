@@ -10,6 +10,8 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
+// partition is a topic-partition that the process has; the zero value is that of messages without an origin.
+//
 // A record whose handler ends the process ends the next one too. Its attempts roll back, so they are counted outside of
 // its transaction, but only where a process has died:
 //
@@ -18,24 +20,17 @@ import (
 //	then       the records of that batch run one by one, each counted, with no other attempt in the process
 //
 // A record that was counted more than MaxAttempts times is given up.
-type partitions struct {
-	in    *Inbox
-	mu    sync.Mutex
-	owned map[topicPartition]*partition
-}
-
-type topicPartition struct {
-	topic  string
-	number int32
-}
-
-// The zero value is the partition of messages without an origin.
 type partition struct {
 	topicPartition
 	owner     string // a name for this assignment
 	isSuspect bool   // attempts count until a new record is committed
 	countedTo int64  // records up to this offset run one by one
 	counted   *int64 // first offset of the counted attempt
+}
+
+type topicPartition struct {
+	topic  string
+	number int32
 }
 
 const takePartition = `
@@ -45,20 +40,19 @@ taken as (insert into public.inbox_owner as o (consumer, topic, partition, owner
 select exists (select from before), coalesce((select max(last_offset) from public.inbox_attempt
     where (consumer, topic, partition) = ($1, $2, $3) and exists (select from before)), -1)`
 
-// of takes a partition with its first record.
-func (ps *partitions) of(ctx context.Context, o event.Origin) (*partition, error) {
+// partitionOf takes a partition with its first record.
+func (in *Inbox) partitionOf(ctx context.Context, o event.Origin) (*partition, error) {
 	if o.Topic == "" {
 		return &partition{}, nil
 	}
 	at := topicPartition{o.Topic, o.Partition}
-	ps.mu.Lock()
-	p := ps.owned[at]
-	ps.mu.Unlock()
+	in.mu.Lock()
+	p := in.owned[at]
+	in.mu.Unlock()
 	if p != nil {
 		return p, nil
 	}
 	p = &partition{topicPartition: at, owner: rand.Text()}
-	in := ps.in
 	err := in.insist(ctx, "take partition", func(ctx context.Context) error {
 		return in.cfg.Pool.QueryRow(ctx, takePartition, in.cfg.Consumer, p.topic, p.number, p.owner).
 			Scan(&p.isSuspect, &p.countedTo)
@@ -70,10 +64,10 @@ func (ps *partitions) of(ctx context.Context, o event.Origin) (*partition, error
 		in.log.WarnContext(ctx, "the partition's last owner died: attempts are counted", "topic", p.topic,
 			"partition", p.number, "one_by_one_to", p.countedTo)
 	}
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	if ctx.Err() == nil {
-		ps.owned[at] = p
+		in.owned[at] = p
 	}
 	return p, nil
 }
@@ -175,23 +169,23 @@ func (in *Inbox) clearAttempts(ctx context.Context, p *partition, items []*item)
 // Leave means that the process has lost the partition and handles no event of it. It returns how to record that. Until
 // then the next owner counts its first attempts.
 func (in *Inbox) Leave(topic string, number int32) (record func(context.Context) error) {
-	in.partitions.mu.Lock()
-	defer in.partitions.mu.Unlock()
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	at := topicPartition{topic, number}
-	p := in.partitions.owned[at]
-	delete(in.partitions.owned, at)
+	p := in.owned[at]
+	delete(in.owned, at)
 	return func(ctx context.Context) error { return in.recordLeave(ctx, p) }
 }
 
 // Close leaves every partition. Call it after the last delivery.
 func (in *Inbox) Close(ctx context.Context) error {
-	in.partitions.mu.Lock()
-	defer in.partitions.mu.Unlock()
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	var errs []error
-	for _, p := range in.partitions.owned {
+	for _, p := range in.owned {
 		errs = append(errs, in.recordLeave(ctx, p))
 	}
-	clear(in.partitions.owned)
+	clear(in.owned)
 	return errors.Join(errs...)
 }
 

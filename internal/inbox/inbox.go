@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -163,11 +164,13 @@ func (Standalone) CopyDeadLetter(context.Context, pgx.Tx, deadletter.Letter) err
 
 // Inbox is one consumer's inbox. It is safe for concurrent use.
 type Inbox struct {
-	cfg        Config
-	log        *slog.Logger
-	metrics    *metrics
-	partitions *partitions
-	limit      atomic.Int64 // events per transaction; reduced after a late batch
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+	limit   atomic.Int64 // events per transaction; reduced after a late batch
+
+	mu    sync.Mutex
+	owned map[topicPartition]*partition
 }
 
 // New checks the configuration and does not connect.
@@ -176,9 +179,10 @@ func New(cfg Config) (*Inbox, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	in := &Inbox{cfg: cfg, log: cfg.Log.With("consumer", cfg.Consumer)}
-	in.metrics = newMetrics(cfg.Registerer, cfg.Consumer)
-	in.partitions = &partitions{in: in, owned: map[topicPartition]*partition{}}
+	in := &Inbox{
+		cfg: cfg, log: cfg.Log.With("consumer", cfg.Consumer), metrics: newMetrics(cfg.Registerer, cfg.Consumer),
+		owned: map[topicPartition]*partition{},
+	}
 	in.limit.Store(int64(cfg.Batch))
 	return in, nil
 }

@@ -102,30 +102,26 @@ type Declaration struct {
 	Source     string // ce_source
 	DataSchema string // ce_dataschema: the schema's $id
 
-	// Name is the payload type's name. Payload and Make are [Definition.Decode] and [Definition.New] for untyped code.
-	// Make fails for another type. [Define] sets them.
+	// Name is the payload type's name. Payload is [Definition.Decode] for untyped code. [Define] sets both.
 	Name    string
 	Payload func(Event) (any, error)
-	Make    func(key string, version int64, at time.Time, payload any) (Event, error)
 }
 
 // Define declares an event whose payload is a T.
 func Define[T any](d Declaration) Definition[T] {
 	d.Name = reflect.TypeFor[T]().Name()
 	d.Payload = func(e Event) (any, error) { return Definition[T]{d}.Decode(e) }
-	d.Make = func(key string, version int64, at time.Time, payload any) (Event, error) {
-		typed, is := payload.(T)
-		if !is {
-			return Event{}, fmt.Errorf("event %s has a payload of %s, not of %T", d.Type, d.Name, payload)
-		}
-		return Definition[T]{d}.New(key, version, at, typed)
-	}
 	return Definition[T]{d}
 }
 
 // New makes an event about the aggregate key, at its version (0: the key's next) and business time. The outbox adds id
 // and cause. New fails for strings that are not UTF-8.
 func (d Definition[T]) New(key string, version int64, at time.Time, payload T) (Event, error) {
+	return d.Declaration.New(key, version, at, payload)
+}
+
+// New is [Definition.New] for untyped code.
+func (d Declaration) New(key string, version int64, at time.Time, payload any) (Event, error) {
 	data, err := json.Marshal(payload)
 	if err != nil {
 		return Event{}, fmt.Errorf("encode event %s: %w", d.Type, err)

@@ -59,7 +59,7 @@ func MakeExample(d event.Declaration, version int64) (event.Event, error) {
 
 func made(d event.Declaration, payload domain.Event, version int64) (event.Event, error) {
 	key, at := payload.About()
-	e, err := d.Make(key, version, at, payload)
+	e, err := d.New(key, version, at, payload)
 	e.ID = uuid.Must(uuid.NewV7()).String()
 	return e, err
 }

@@ -76,7 +76,7 @@ func (h handlers) pay(ctx context.Context, tx pgx.Tx, e event.Event, payment con
 	if _, err := tx.Exec(ctx, insertReceipt, e.ID, id, o.ID, e.CorrelationID()); err != nil {
 		return fmt.Errorf("insert receipt: %w", err)
 	}
-	return lease.Add(ctx, tx, handlerReceipt, e.ID)
+	return inbox.Queue(ctx, tx, lease.Intent, handlerReceipt, e.ID)
 }
 
 func (h handlers) expire(ctx context.Context, tx pgx.Tx, _ event.Event, overdue contract.Overdue) error {

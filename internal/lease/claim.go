@@ -24,17 +24,9 @@ const (
 	Uncertain  State = "uncertain"
 )
 
-// Intent is the SQL of [Add]: $1 is the handler, $2 the event's id.
+// Intent is the SQL that adds a handler's intent for an event: $1 is the handler, $2 the event's id. Run it in the
+// transaction that records the event. It fails if the intent exists.
 const Intent = `insert into lease (handler, event_id) values ($1, $2)`
-
-// Add adds the handler's intent for an event. Call it in the transaction that records the event. It fails if the intent
-// exists.
-func Add(ctx context.Context, tx pgx.Tx, handler, eventID string) error {
-	if _, err := tx.Exec(ctx, Intent, handler, eventID); err != nil {
-		return fmt.Errorf("insert intent: %w", err)
-	}
-	return nil
-}
 
 // ErrStale is returned by a step of a claim that has lost its lease: no row changed. It is also the cause of the
 // attempt's cancelled context.

@@ -19,7 +19,7 @@ func Example() {
 	defer drop()
 
 	// In an event's handler, in the transaction of its inbox row.
-	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { return lease.Add(ctx, tx, "parcel", "order-42-paid") })
+	_, err := pool.Exec(ctx, lease.Intent, "parcel", "order-42-paid")
 	fmt.Println("intent:", err)
 
 	runner, err := lease.New(lease.Config{Handler: "parcel", Pool: pool, Effect: lease.Effect{
@@ -55,9 +55,7 @@ func ExampleClaim_Begin() {
 	if err != nil {
 		panic(err)
 	}
-	if err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		return lease.Add(ctx, tx, "parcel", "order-42-paid")
-	}); err != nil {
+	if _, err := pool.Exec(ctx, lease.Intent, "parcel", "order-42-paid"); err != nil {
 		panic(err)
 	}
 	first, err := leases.Claim(ctx)

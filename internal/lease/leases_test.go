@@ -23,14 +23,15 @@ func TestAnIntentIsPartOfItsTransaction(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})
 	err := pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
-		require.NoError(t, Add(t.Context(), tx, "test", "e1"))
+		_, err := tx.Exec(t.Context(), Intent, "test", "e1")
+		require.NoError(t, err)
 		return errors.New("rolled back")
 	})
 	require.Error(t, err)
 	b.requireNoneDue(t)
 
 	b.add(t, "e1")
-	err = pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error { return Add(t.Context(), tx, "test", "e1") })
+	_, err = b.pool.Exec(t.Context(), Intent, "test", "e1")
 	require.ErrorContains(t, err, "lease_pkey", "one intent per handler and event")
 }
 

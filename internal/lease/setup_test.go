@@ -5,7 +5,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -40,14 +39,10 @@ func (b *bundle) open(t *testing.T, settings Settings) *Runner {
 
 func (b *bundle) add(t *testing.T, events ...string) {
 	t.Helper()
-	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
-		for _, event := range events {
-			if err := Add(t.Context(), tx, "test", event); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
+	for _, event := range events {
+		_, err := b.pool.Exec(t.Context(), Intent, "test", event)
+		require.NoError(t, err)
+	}
 }
 
 func (b *bundle) claim(t *testing.T) *Claim {

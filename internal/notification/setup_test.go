@@ -143,6 +143,7 @@ func (b *bundle) owe(t *testing.T, id uuid.UUID, email string) {
 		_, contactErr := tx.Exec(t.Context(), insertContact, user, email, "Someone", 1)
 		_, mailErr := tx.Exec(t.Context(), insertMail, id, id.String(), templateVerification, user, email,
 			id.String(), "", "")
-		return errors.Join(contactErr, mailErr, lease.Add(t.Context(), tx, handlerVerification, id.String()))
+		_, leaseErr := tx.Exec(t.Context(), lease.Intent, handlerVerification, id.String())
+		return errors.Join(contactErr, mailErr, leaseErr)
 	}))
 }

@@ -137,7 +137,7 @@ func keysThatLookAlike(t *testing.T) {
 				return err
 			}
 			require.EqualValues(t, 1, added[0].Version, "%q is a key of its own", name)
-			if err := lease.Add(t.Context(), tx, "test", name); err != nil {
+			if _, err := tx.Exec(t.Context(), lease.Intent, "test", name); err != nil {
 				return err
 			}
 			e.ID, e.Version = name, added[0].Version

@@ -235,8 +235,7 @@ func place(id string) time.Time {
 	if err != nil || u.Version() != 7 {
 		return foreign
 	}
-	ms := int64(u[0])<<40 | int64(u[1])<<32 | int64(u[2])<<24 | int64(u[3])<<16 | int64(u[4])<<8 | int64(u[5])
-	if at := time.UnixMilli(ms).UTC(); !at.Before(firstDay) {
+	if at := time.Unix(u.Time().UnixTime()).UTC(); !at.Before(firstDay) {
 		return at
 	}
 	return foreign

@@ -44,7 +44,7 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 	for _, it := range items {
 		it.outcome, it.stored, it.wasLate = Failed, nil, isLate
 	}
-	if repaired, _ := deadletter.RepairSequence(parent, in.cfg.Pool, err); repaired {
+	if deadletter.RepairSequence(parent, in.cfg.Pool, err) {
 		return failure.AsTransient(err)
 	}
 	if isLate {

@@ -95,16 +95,13 @@ const repairSequence = `
 select setval('public.dead_letter_id_seq', (select max(id) from public.dead_letter))`
 
 // RepairSequence makes the next id greater than all ids, if err is an id that exists. It reports whether it did so.
-func RepairSequence(ctx context.Context, pool *pgxpool.Pool, err error) (bool, error) {
+func RepairSequence(ctx context.Context, pool *pgxpool.Pool, err error) bool {
 	taken, is := errors.AsType[*pgconn.PgError](err)
 	if !is || taken.ConstraintName != "dead_letter_pkey" {
-		return false, nil
+		return false
 	}
-	var id int64
-	if err := pool.QueryRow(ctx, repairSequence).Scan(&id); err != nil {
-		return false, fmt.Errorf("repair sequence of dead letters: %w", err)
-	}
-	return true, nil
+	_, err = pool.Exec(ctx, repairSequence)
+	return err == nil
 }
 
 // ErrNotWaiting means that a dead letter is settled or does not exist.

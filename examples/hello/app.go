@@ -10,8 +10,6 @@ import (
 
 	"example.com/twinbox/examples/hello/contract"
 	"example.com/twinbox/internal/command"
-	"example.com/twinbox/internal/event"
-	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/web"
@@ -61,7 +59,6 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		node.Consume(eventing.Consumer{
 			Name: "hello.users", Topic: contract.TopicUsers,
 			Types: []string{contract.UserRegistered.Type}, Handler: g.welcome,
-			OnOutcome: func(event.Event, inbox.Outcome) { node.Outbox.Committed() },
 		}),
 	)
 }

@@ -75,7 +75,6 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	handles := handlers{node.Outbox}
 	wake := func(_ event.Event, outcome inbox.Outcome) {
 		if outcome == inbox.Applied {
-			node.Outbox.Committed()
 			mails.Wake()
 		}
 	}

@@ -111,6 +111,9 @@ func (o *Outbox) insert(ctx context.Context, tx pgx.Tx, entries []entry) ([]Adde
 	if err != nil {
 		return nil, err
 	}
+	if note, is := ctx.Value(noteKey{}).(func()); is {
+		note()
+	}
 	added := make([]Added, len(entries))
 	for i := range entries {
 		added[i] = entries[i].added

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 
@@ -74,6 +75,14 @@ func (o *Outbox) Committed() {
 	case o.wake <- struct{}{}:
 	default:
 	}
+}
+
+type noteKey struct{}
+
+// WithNote returns a context in which [Outbox.Add] calls note after it has added events. The transaction may still roll
+// back.
+func WithNote(ctx context.Context, note func()) context.Context {
+	return context.WithValue(ctx, noteKey{}, note)
 }
 
 // Wake receives a signal after [Outbox.Committed]. The relay of this process is its one reader.

@@ -89,7 +89,6 @@ func player(name, other string) servicetest.Part {
 			start := func(group *service.Group, _ net.Listener) { node.StartConsumers(group) }
 			return start, node.Consume(eventing.Consumer{
 				Name: name + ".catches", Topic: theirs.Topic, Handlers: mux,
-				OnOutcome: func(event.Event, inbox.Outcome) { node.Outbox.Committed() },
 			})
 		},
 	}

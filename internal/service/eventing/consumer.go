@@ -24,7 +24,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// Consumer reads one topic, with its own consumer group and inbox.
+// Consumer reads one topic, with its own consumer group and inbox. The relay wakes for the events that its handler adds.
 type Consumer struct {
 	// Name identifies the inbox and the group. A new name starts over.
 	Name  string
@@ -56,6 +56,7 @@ type consumer struct {
 	member    atomic.Pointer[kafka.Consumer]
 	leaving   sync.WaitGroup
 	held      atomic.Int64
+	publishes atomic.Bool // a handler has added an event
 }
 
 // Accepts reports whether the consumer handles the type.
@@ -121,7 +122,12 @@ func (n *Node) Consume(c Consumer) error {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
 	}
 	cfg := n.setup.Config
-	kc := &consumer{Consumer: c, node: n, group: cfg.group(c.Name), handle: c.handler()}
+	kc := &consumer{Consumer: c, node: n, group: cfg.group(c.Name)}
+	handle := c.handler()
+	kc.handle = func(msg *message.Message) ([]*message.Message, error) {
+		msg.SetContext(outbox.WithNote(msg.Context(), func() { kc.publishes.Store(true) }))
+		return handle(msg)
+	}
 	kc.copies = cfg.Topics(deadletter.CopyTopic(kc.group, c.Topic))[0]
 	kc.inbox, err = inbox.New(inbox.Config{
 		Consumer:       c.Name,
@@ -259,7 +265,11 @@ func newPauses(pool *pgxpool.Pool) *service.Shared[map[string]inbox.Paused] {
 	}
 }
 
+// Handled wakes the relay for what a handler has added.
 func (c *consumer) Handled(e event.Event, outcome inbox.Outcome) {
+	if outcome == inbox.Applied && c.publishes.Load() {
+		c.node.Outbox.Committed()
+	}
 	if c.OnOutcome != nil {
 		c.OnOutcome(e, outcome)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
@@ -34,12 +35,7 @@ func TestAnInstanceThatFollowsWakesTheOneThatLeads(t *testing.T) {
 		<-listening
 		awaitLed(t, pool)
 	}
-	acquired, err := pool.Acquire(t.Context())
-	require.NoError(t, err)
-	defer acquired.Release()
-	listener := acquired.Conn()
-	_, err = listener.Exec(t.Context(), `listen outbox`)
-	require.NoError(t, err)
+	awaitWoken := listen(t, pool)
 	require.NoError(t, pgx.BeginFunc(t.Context(), follower.node.Pool, func(tx pgx.Tx) error {
 		_, err := follower.node.Outbox.Add(t.Context(), tx, event.Event{
 			Source: "/test", Type: "test.pinged.v1", Topic: topic, Key: "k", Data: []byte(`{}`),
@@ -47,11 +43,50 @@ func TestAnInstanceThatFollowsWakesTheOneThatLeads(t *testing.T) {
 		return err
 	}))
 	follower.node.Outbox.Committed()
-	ctx, cancel := context.WithTimeout(t.Context(), testkit.WaitLimit)
-	defer cancel()
-	_, err = listener.WaitForNotification(ctx)
-	require.NoError(t, err)
+	awaitWoken()
 	require.Len(t, kafkatest.ReadAll(t, brokers, topic, 1), 1)
+}
+
+// A handler does not know when its transaction commits.
+func TestAHandlerThatPublishesWakesTheRelay(t *testing.T) {
+	t.Parallel()
+	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+	cfg := environ(t, pgtest.DSN(pool), brokers[0], "OUTBOX_NOTIFY=true")
+	topic, answers := kafkatest.Group(t), kafkatest.Group(t)
+	ensureTopic(t, cfg, topic)
+	ensureTopic(t, cfg, answers)
+	leader, follower := open(t, cfg), open(t, cfg)
+	leader.serve(t)
+	awaitLed(t, pool)
+	mux := inbox.NewMux()
+	inbox.Handle(mux, pingedEvent, func(ctx context.Context, tx pgx.Tx, _ event.Event, _ pinged) error {
+		_, err := follower.node.Outbox.Add(ctx, tx, event.Event{
+			Source: "/test", Type: "test.pinged.v1", Topic: answers, Key: "k", Data: []byte(`{}`),
+		})
+		return err
+	})
+	require.NoError(t, follower.node.Consume(eventing.Consumer{Name: "test.pings", Topic: topic, Handlers: mux}))
+	follower.serve(t)
+	awaitWoken := listen(t, pool)
+	sendRaw(t, brokers, pingRecord(t, topic, 1))
+	awaitWoken()
+	require.Len(t, kafkatest.ReadAll(t, brokers, answers, 1), 1)
+}
+
+func listen(t *testing.T, pool *pgxpool.Pool) (awaitWoken func()) {
+	t.Helper()
+	acquired, err := pool.Acquire(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(acquired.Release)
+	_, err = acquired.Exec(t.Context(), `listen outbox`)
+	require.NoError(t, err)
+	return func() {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.WaitLimit)
+		defer cancel()
+		_, err := acquired.Conn().WaitForNotification(ctx)
+		require.NoError(t, err)
+	}
 }
 
 func awaitLed(t *testing.T, pool *pgxpool.Pool) {

@@ -49,8 +49,8 @@ type consumer struct {
 	node      *Node
 	group     string
 	handle    message.HandlerFunc
-	copies    kafka.Topic // of its dead letters
-	hasCopies atomic.Bool
+	copies    kafka.Topic           // of its dead letters
+	copiesErr atomic.Pointer[error] // of the last attempt to find or create that topic
 	inbox     *inbox.Inbox
 	replays   *inbox.Replayer
 	member    atomic.Pointer[kafka.Consumer]
@@ -129,6 +129,7 @@ func (n *Node) Consume(c Consumer) error {
 		return handle(msg)
 	}
 	kc.copies = cfg.Topics(deadletter.CopyTopic(kc.group, c.Topic))[0]
+	kc.copiesErr.Store(new(errors.New("no answer yet")))
 	kc.inbox, err = inbox.New(inbox.Config{
 		Consumer:       c.Name,
 		Group:          kc.group,
@@ -186,13 +187,14 @@ func (c *consumer) ensureCopies(ctx context.Context) error {
 	if _, exists := found[c.copies.Name]; !exists && err == nil {
 		err = kafka.EnsureTopics(ctx, client, c.copies)
 	}
-	c.hasCopies.Store(err == nil)
+	c.copiesErr.Store(&err)
 	return err
 }
 
 func (c *consumer) healthy(ctx context.Context) error {
-	if !c.hasCopies.Load() {
-		return fmt.Errorf("consume: no topic %s for copies of dead letters: run the command topics", c.copies.Name)
+	if err := *c.copiesErr.Load(); err != nil {
+		return fmt.Errorf("consume: open topic %s for copies of dead letters, which the command topics creates: %w",
+			c.copies.Name, err)
 	}
 	return c.member.Load().Healthy(ctx)
 }

@@ -197,7 +197,8 @@ func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.pings", Topic: topic, Handlers: mux}))
 	b.serve(t)
 	copies := "dlq." + group + "." + topic
-	b.awaitSaid(t, "consumer test.pings", "no topic "+copies+" for copies of dead letters: run the command topics")
+	b.awaitSaid(t, "consumer test.pings",
+		"open topic "+copies+" for copies of dead letters, which the command topics creates: ")
 	require.NoError(t, root.EnsureTopics(t.Context(), io.Discard, "test", root.Topics(copies)))
 	for _, operation := range []sarama.AclOperation{sarama.AclOperationDescribe, sarama.AclOperationDescribeConfigs} {
 		give(sarama.AclResourceTopic, copies, operation)

@@ -18,29 +18,31 @@ type program struct {
 //go:embed intro.md
 var intro string
 
-// render writes the variables of all programs first, then each program's own.
+// render writes the variables and rules of all programs first, then each program's own.
 func render(programs ...program) string {
+	every := program{"Every service", programs[0].settings, programs[0].rules}
+	for _, p := range programs {
+		every.settings, every.rules = filter(every.settings, p.settings, true), filter(every.rules, p.rules, true)
+	}
 	var page strings.Builder
 	page.WriteString(intro)
-	common := func(s config.Setting) bool {
-		return !slices.ContainsFunc(programs, func(other program) bool { return !slices.Contains(other.settings, s) })
-	}
-	page.WriteString("\n## Every service\n\n")
-	table(&page, slices.DeleteFunc(slices.Clone(programs[0].settings), func(s config.Setting) bool { return !common(s) }))
+	every.write(&page)
 	for _, p := range programs {
-		fmt.Fprintf(&page, "\n## `%s`\n\n", p.name)
-		table(&page, slices.DeleteFunc(slices.Clone(p.settings), common))
-		fmt.Fprintf(&page, "\nWhat must hold between the variables of `%s`:\n\n", p.name)
-		for _, rule := range p.rules {
-			fmt.Fprintf(&page, "- `%s` %s.\n", rule.Variable, rule.Text)
-		}
+		own := program{"`" + p.name + "`", filter(p.settings, every.settings, false), filter(p.rules, every.rules, false)}
+		own.write(&page)
 	}
 	return page.String()
 }
 
-func table(page *strings.Builder, settings []config.Setting) {
+// filter returns the items of a list that the other has (in), or has not.
+func filter[T comparable](list, other []T, in bool) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(item T) bool { return slices.Contains(other, item) != in })
+}
+
+func (p program) write(page *strings.Builder) {
+	fmt.Fprintf(page, "\n## %s\n\n", p.name)
 	page.WriteString("| variable | type | default | bounds, format | what it does |\n|---|---|---|---|---|\n")
-	for _, s := range settings {
+	for _, s := range p.settings {
 		fallback := "-"
 		switch {
 		case s.Required:
@@ -53,5 +55,9 @@ func table(page *strings.Builder, settings []config.Setting) {
 			cells[i] = strings.ReplaceAll(cell, "|", `\|`)
 		}
 		page.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+	}
+	page.WriteString("\nWhat must hold between these variables:\n\n")
+	for _, rule := range p.rules {
+		fmt.Fprintf(page, "- `%s` %s.\n", rule.Variable, rule.Text)
 	}
 }

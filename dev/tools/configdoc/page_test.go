@@ -21,12 +21,14 @@ type secondConfig struct {
 
 func TestRender(t *testing.T) {
 	t.Parallel()
+	both := config.Rule{Variable: "SHARED", Text: "must be y"}
 	page := render(
-		program{"first", config.Describe(firstConfig{}), []config.Rule{{Variable: "KEY", Text: "must fit"}}},
-		program{"second", config.Describe(secondConfig{}), nil},
+		program{"first", config.Describe(firstConfig{}), []config.Rule{both, {Variable: "KEY", Text: "must fit"}}},
+		program{"second", config.Describe(secondConfig{}), []config.Rule{both}},
 	)
 	for _, want := range []string{
-		"## Every service\n\n| variable |", "| `SHARED` | text | `x` | x, y | in both |\n\n## `first`",
+		"## Every service\n\n| variable |", "| `SHARED` | text | `x` | x, y | in both |\n\nWhat",
+		"\n\n- `SHARED` must be y.\n\n## `first`",
 		"| `KEY` | secret | **required** | 8 to 16 bytes | of the first |", "- `KEY` must fit.",
 		"## `second`", "| `COUNT` | integer | `3` | 1 to 9 | this \\| that |",
 	} {

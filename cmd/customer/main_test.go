@@ -94,7 +94,7 @@ func TestABrokenEnvironmentIsRefusedAsAWhole(t *testing.T) {
 		"ADMIN_TOKEN=hunter2 hunter2 hunter2 hunter2 hunter2",
 		"TRUSTED_PROXIES=10.0.0.1",
 	}, []string{
-		"DATABASE_URL: is not", "KAFKA_BROKERS: entry 2 is not", "ADMIN_ADDR: is HTTP_ADDR", "ADMIN_TOKEN: is not",
+		"DATABASE_URL: is not", "KAFKA_BROKERS: entry 2 is not", "ADMIN_ADDR: must not be HTTP_ADDR", "ADMIN_TOKEN: is not",
 		"TRUSTED_PROXIES: entry 1 is not",
 	}, "hunter2")
 	program.Refuses(t, nil, []string{

@@ -51,6 +51,6 @@ func (c Config) allowances() Allowances {
 func (c Config) Rules() []config.Rule {
 	return append(c.APIRules(c.Listeners(), c.RequestTimeout), config.Rule{
 		Variable: "HTTP_MAX_CONNECTIONS", Holds: c.MaxConnections <= web.Descriptors()/2,
-		Text: "is more than half of the descriptors that this process may open (ulimit -n): others need some",
+		Text: "must be at most half of the descriptors that this process may open (ulimit -n): others need some",
 	})
 }

@@ -38,7 +38,7 @@ type Config struct {
 
 // PoolConfig configures the database.
 type PoolConfig struct {
-	MaxConns         int           `env:"MAX_CONNECTIONS" envDefault:"40" min:"4" max:"1000" doc:"connections of the pool: commits that wait for the disk at the same time share a write; the relay has one more of its own"`
+	MaxConns         int           `env:"MAX_CONNECTIONS" envDefault:"40" min:"4" max:"1000" doc:"connections of the pool: commits that wait for the disk at the same time share a write; the relay has one more, and a probe of the database another"`
 	StatementTimeout time.Duration `env:"STATEMENT_TIMEOUT" envDefault:"30s" min:"100ms" max:"1h" doc:"for one statement, enforced by the server"`
 }
 
@@ -133,7 +133,7 @@ func (c KafkaConfig) rules() []config.Rule {
 func (c Config) APIRules(at Listeners, request time.Duration) []config.Rule {
 	return append(c.Rules(), config.Rule{
 		Variable: "ADMIN_ADDR", Holds: !config.SameListener(at.API, at.Admin),
-		Text: "is HTTP_ADDR, or one of the two is every interface with the other's port",
+		Text: "must not be HTTP_ADDR, nor every interface with the other's port",
 	}, config.Rule{
 		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= request,
 		Text: "must not be shorter than REQUEST_TIMEOUT: a request under way is answered",

@@ -138,9 +138,16 @@ func TestEachPod(t *testing.T) {
 	for name, d := range m.deployments {
 		require.GreaterOrEqual(t, *d.Spec.Replicas, int32(2), name)
 		require.Contains(t, m.budgets, name)
-		require.Contains(t, m.services, name)
+		require.Equal(t, policyv1.AlwaysAllow, *m.budgets[name].Spec.UnhealthyPodEvictionPolicy, name)
+		require.Contains(t, m.services, name+"-admin")
+		require.True(t, m.services[name+"-admin"].Spec.PublishNotReadyAddresses, name)
 		pod := d.Spec.Template.Spec
-		require.Greater(t, *pod.TerminationGracePeriodSeconds, int64(25), "%s: longer than SHUTDOWN_TIMEOUT", name)
+		drain := int64(25) // SHUTDOWN_TIMEOUT
+		if hook := pod.Containers[0].Lifecycle; m.services[name] != nil {
+			require.NotNil(t, hook, "%s: its listener closes while the ingress sends requests", name)
+			drain += hook.PreStop.Sleep.Seconds
+		}
+		require.Greater(t, *pod.TerminationGracePeriodSeconds, drain, name)
 		require.NotEmpty(t, pod.TopologySpreadConstraints, name)
 		for _, probe := range []*corev1.Probe{
 			pod.Containers[0].StartupProbe, pod.Containers[0].LivenessProbe, pod.Containers[0].ReadinessProbe,
@@ -159,4 +166,9 @@ func TestEachPod(t *testing.T) {
 		}
 	}
 	require.Len(t, m.policies, 2)
+	for name, config := range m.configs {
+		for host := range strings.SplitSeq(config.Data["ADMIN_HOSTS"], ",") {
+			require.Contains(t, m.services, host, name)
+		}
+	}
 }

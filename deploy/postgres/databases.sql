@@ -3,6 +3,9 @@
 --
 -- Each service has a database and two roles. NAME_owner owns the tables and migrates them. NAME serves, and gets its rights
 -- from the migrate command. Neither can connect to another database, so no service can read another one's tables.
+--
+-- Everybody knows the passwords, which are the roles' names: "alter role ... password" before others reach the server. In
+-- the whole cluster, only superusers and owners keep the right to connect to postgres and template1.
 \getenv databases DATABASES
 
 revoke connect on database postgres, template1 from public;

@@ -22,10 +22,10 @@ func TestTheProductionPage(t *testing.T) {
 	for _, s := range services.All() {
 		pool, err := strconv.Atoi(s.Unset().Value("DATABASE_MAX_CONNECTIONS"))
 		require.NoError(t, err)
-		each := pool + 1 // the relay's
+		each := pool + 2 // the relay's and a probe
 		require.Contains(t, page, fmt.Sprintf("opens at most %d: `DATABASE_MAX_CONNECTIONS` (%d)", each, pool), s.Name)
 		require.Contains(t, page,
-			fmt.Sprintf("replicas × %d and one more replica for a rolling update: %d for two", each, 3*each))
+			fmt.Sprintf("(replicas + 1) × %d, one more for a rolling update: %d for two", each, 3*each))
 		project := compose(t)
 		for entry := range strings.FieldsSeq(*project.Services["setup-databases"].Environment["DATABASES"]) {
 			_, limit, _ := strings.Cut(entry, ":")

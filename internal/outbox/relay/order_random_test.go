@@ -15,8 +15,8 @@ import (
 
 var orders = flag.Int("outbox.orders", 6, "random histories of TestRandomFailuresInvertNoKey")
 
-// The broker takes a record, refuses it for now or for good, or does not answer, before or after it has written it. Calls
-// are short, keys are parked early, and relays die. No version of a key is on the log before all earlier ones.
+// The broker takes a record, refuses it for now or for good, or does not answer, before or after it has written it.
+// Calls are short, keys are parked early, and relays die. No version of a key is on the log before all earlier ones.
 func TestRandomFailuresInvertNoKey(t *testing.T) {
 	t.Parallel()
 	seed := uint64(rand.Uint32())

@@ -24,7 +24,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// Consumer reads one topic, with its own consumer group and inbox. The relay wakes for the events that its handler adds.
+// Consumer reads one topic, with its own consumer group and inbox. The relay wakes for events that its handler adds.
 type Consumer struct {
 	// Name identifies the inbox and the group. A new name starts over.
 	Name  string

@@ -4,8 +4,6 @@ package devstack
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -45,30 +43,12 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer, more ...l
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer, extensions []local.Extension) int {
-	exit := -1
-	parser, err := kong.New(newCommands(extensions),
+	return local.Execute(ctx, newCommands(extensions), args, stdout, stderr,
 		kong.Name("devstack"),
 		kong.Description("The whole system on one machine. Settings are also variables, TWINBOX_*; the help names them. "+
 			"Exit codes: 0 done, 1 failed, 2 usage."),
-		kong.Writers(stdout, stderr),
-		kong.Exit(func(code int) { exit = code }),
 		kong.DefaultEnvars("TWINBOX"),
-		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
-	if err != nil {
-		return report(stderr, err, service.ExitFailure)
-	}
-	command, err := parser.Parse(args)
-	switch {
-	case exit >= 0: // --help
-		return exit
-	case err != nil:
-		return report(stderr, err, service.ExitUsage)
-	}
-	if err := command.Run(); err != nil {
-		return report(stderr, err, service.ExitFailure)
-	}
-	return service.ExitOK
 }
 
 func newCommands(extensions []local.Extension) *Commands {
@@ -82,13 +62,4 @@ func newCommands(extensions []local.Extension) *Commands {
 		}
 	}
 	return c
-}
-
-func report(to io.Writer, err error, code int) int {
-	var coded interface{ ExitCode() int }
-	if errors.As(err, &coded) && code == service.ExitFailure {
-		code = coded.ExitCode()
-	}
-	_, _ = fmt.Fprintln(to, "devstack:", err)
-	return code
 }

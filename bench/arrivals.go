@@ -17,8 +17,6 @@ type arrivals[K comparable] struct {
 	mu   sync.Mutex
 	at   map[K]time.Time
 	last time.Time // of the newest one
-	want int
-	all  chan struct{} // closed when as many as wanted have arrived
 }
 
 func newArrivals[K comparable](size int) *arrivals[K] {
@@ -33,10 +31,6 @@ func (a *arrivals[K]) note(event K) {
 		return
 	}
 	a.at[event], a.last = now, now
-	if a.all != nil && len(a.at) == a.want {
-		close(a.all)
-		a.all = nil
-	}
 }
 
 func (a *arrivals[K]) of(event K) time.Time {
@@ -45,24 +39,18 @@ func (a *arrivals[K]) of(event K) time.Time {
 	return a.at[event]
 }
 
-// await has one caller at a time.
 func (a *arrivals[K]) await(ctx context.Context, n int) error {
-	a.mu.Lock()
-	if len(a.at) >= n {
-		a.mu.Unlock()
-		return nil
-	}
-	all := make(chan struct{})
-	a.want, a.all = n, all
-	a.mu.Unlock()
-	select {
-	case <-all:
-		return nil
-	case <-ctx.Done():
+	arrived := 0
+	err := poll(ctx, 10*time.Millisecond, func() (bool, error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		return fmt.Errorf("%d of %d events arrived: %w", len(a.at), n, context.Cause(ctx))
+		arrived = len(a.at)
+		return arrived >= n, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%d of %d events arrived: %w", arrived, n, err)
 	}
+	return nil
 }
 
 // The result names failed messages by their numbers.

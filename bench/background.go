@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/internal/failure"
 )
 
 var errEndedEarly = errors.New("a program of the measurement ended early")
@@ -29,23 +31,31 @@ func alongside(ctx context.Context, run, do func(context.Context) error) error {
 	}()
 	err := do(doCtx)
 	end()
-	timer := time.NewTimer(stopTimeout)
-	defer timer.Stop()
 	select {
 	case endErr := <-ended:
 		return errors.Join(err, endErr)
-	case <-timer.C:
+	case <-time.After(stopTimeout):
 		return errors.Join(err, fmt.Errorf("a program of the measurement did not stop within %s", stopTimeout))
 	}
 }
 
-func together(runs ...func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		group, ctx := errgroup.WithContext(ctx)
-		for _, run := range runs {
-			group.Go(func() error { return run(ctx) })
+func together(ctx context.Context, runs ...func(context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, run := range runs {
+		group.Go(func() error { return run(ctx) })
+	}
+	return group.Wait()
+}
+
+// poll asks until the answer is yes.
+func poll(ctx context.Context, every time.Duration, isDone func() (bool, error)) error {
+	for {
+		if done, err := isDone(); done || err != nil {
+			return err
 		}
-		return group.Wait()
+		if err := failure.Sleep(ctx, every); err != nil {
+			return err
+		}
 	}
 }
 

@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"regexp"
-	"runtime/pprof"
+	"io"
 	"slices"
 	"time"
 )
 
 type benchmark struct {
+	*stage
 	name, title string
 	plan        any // how much is measured
 	sheet       *sheet
@@ -33,44 +31,28 @@ type step struct {
 	run  func(context.Context) error
 }
 
-func (o options) perform(
-	ctx context.Context, to streams, only []string, whole bool, on func(*stage) *benchmark,
-) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, o.Limit, fmt.Errorf("took longer than %s", o.Limit))
-	defer cancel()
-	r, err := measure(ctx, o, to, only, on)
-	if r == nil {
-		return err
-	}
-	return errors.Join(err, o.show(r, whole, to))
-}
-
 // measure returns a report and an error when it measured everything and could not clean up.
-func measure(
-	ctx context.Context, o options, to streams, only []string, on func(*stage) *benchmark,
-) (r *report, err error) {
-	rounds, err := o.rounds()
-	if err != nil {
-		return nil, err
-	}
+func (b *benchmark) measure(ctx context.Context, o options, notes io.Writer) (r *report, err error) {
 	began, load := time.Now(), loadAverage()
-	st, err := openStage(ctx, o, to.err)
-	if err != nil {
-		return nil, err
+	rounds := int(o.Rounds)
+	if o.Quick {
+		rounds = 1
 	}
-	defer func() { err = errors.Join(err, st.close()) }()
-	m, err := st.machine(ctx, load)
-	if err != nil {
-		return nil, err
-	}
-	b := on(st)
-	if err := b.prepare(ctx); err != nil {
-		return nil, err
-	}
-	if err := b.run(ctx, to, b.steps(only, rounds), o.Profile); err != nil {
-		return nil, err
-	}
-	return b.report(m, o.Quick, rounds, time.Since(began)), nil
+	err = b.withServers(ctx, o, notes, func() error {
+		m, err := b.machine(ctx, load)
+		if err != nil {
+			return err
+		}
+		if err := b.prepare(ctx); err != nil {
+			return err
+		}
+		if err := runSteps(ctx, notes, b.steps(o.Only, rounds)); err != nil {
+			return err
+		}
+		r = b.report(m, o.Quick, rounds, time.Since(began))
+		return nil
+	})
+	return r, err
 }
 
 // The variants of a part take turns in being first.
@@ -98,42 +80,17 @@ func (b *benchmark) steps(only []string, rounds int) []step {
 // A benchmark that hangs names the step.
 const stepTimeout = 10 * time.Minute
 
-// Each figure gets the load average at the start of its step.
-func (b *benchmark) run(ctx context.Context, to streams, steps []step, profiles string) error {
+func runSteps(ctx context.Context, notes io.Writer, steps []step) error {
 	began := time.Now()
 	for i, s := range steps {
-		if ctx.Err() != nil {
-			return fmt.Errorf("%s: %w", s.name, context.Cause(ctx))
-		}
 		took := time.Since(began).Round(time.Second)
-		_, _ = fmt.Fprintf(to.err, "%3d of %d %6s  %s\n", i+1, len(steps), took, s.name)
-		b.sheet.load = loadAverage()
-		if err := s.runProfiled(ctx, profiles); err != nil {
+		_, _ = fmt.Fprintf(notes, "%3d of %d %6s  %s\n", i+1, len(steps), took, s.name)
+		stepCtx, cancel := context.WithTimeoutCause(ctx, stepTimeout, fmt.Errorf("took longer than %s", stepTimeout))
+		err := s.run(stepCtx)
+		cancel()
+		if err = errors.Join(err, context.Cause(ctx)); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
 	return nil
-}
-
-var noFileName = regexp.MustCompile(`[^a-zA-Z0-9]+`)
-
-func (s step) runProfiled(ctx context.Context, dir string) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, stepTimeout, fmt.Errorf("took longer than %s", stepTimeout))
-	defer cancel()
-	if dir == "" {
-		return s.run(ctx)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("create profile folder: %w", err)
-	}
-	file, err := os.Create(filepath.Join(dir, noFileName.ReplaceAllString(s.name, "-")+".pprof"))
-	if err != nil {
-		return fmt.Errorf("create profile: %w", err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	if err := pprof.StartCPUProfile(file); err != nil {
-		return fmt.Errorf("start profile: %w", err)
-	}
-	defer pprof.StopCPUProfile()
-	return s.run(ctx)
 }

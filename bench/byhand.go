@@ -7,6 +7,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill"
 	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
 )
 
 // consumeByHand is a careful user's consumer on Watermill: its Router on watermill-kafka's subscriber, which passes on
@@ -30,4 +31,17 @@ func consumeByHand(
 	}
 	router.AddConsumerHandler("by-hand", topic, subscriber, handle)
 	return runRouter(ctx, router.Run, router.Running(), router.Close)
+}
+
+const byHandInbox = `
+create table by_hand_inbox (
+    consumer text not null, event_id text not null, event_time timestamptz not null default now(),
+    primary key (consumer, event_id))`
+
+const insertByHand = `insert into by_hand_inbox (consumer, event_id) values ($1, $2) on conflict do nothing`
+
+// rememberID checks only the id.
+func rememberID(ctx context.Context, tx pgx.Tx, msg *message.Message) (isNew bool, err error) {
+	tag, err := tx.Exec(ctx, insertByHand, inboxConsumer, msg.UUID)
+	return tag.RowsAffected() == 1, err
 }

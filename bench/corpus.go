@@ -43,9 +43,11 @@ func (c corpus) event(n int) event.Event {
 const numberIntro = `{"number":`
 
 func payload(n int) []byte {
-	doc := fmt.Sprintf(`%s%d,"email":"%s","name":"Ada Lovelace","note":"`, numberIntro, n, email(n))
+	doc := fmt.Sprintf(`%s%d,"email":"%s","name":"%s","note":"`, numberIntro, n, email(n), visitor)
 	return []byte(doc + strings.Repeat("x", payloadBytes-len(doc)-2) + `"}`)
 }
+
+const visitor = "Ada Lovelace"
 
 func email(n int) string { return fmt.Sprintf("member-%d@example.org", n) }
 

@@ -14,7 +14,6 @@ type figure struct {
 	Unit  string `json:"unit"`
 	summary
 	Rounds []number `json:"rounds"`
-	Loads  []number `json:"load_averages"` // of the machine when each round began
 }
 
 type group struct {
@@ -27,16 +26,12 @@ type group struct {
 type sheet struct {
 	groups []*group
 	byID   map[string]*figure
-	load   float64 // average of the machine when the measurement began
 }
 
 func newSheet(groups ...*group) *sheet {
 	s := &sheet{groups: groups, byID: map[string]*figure{}}
 	for _, g := range groups {
 		for _, f := range g.Figures {
-			if s.byID[f.ID] != nil {
-				panic("figure defined twice: " + f.ID)
-			}
 			s.byID[f.ID] = f
 		}
 	}
@@ -52,7 +47,7 @@ func (s *sheet) add(id string, value float64) {
 	if math.IsNaN(value) {
 		return
 	}
-	f.Rounds, f.Loads = append(f.Rounds, number(value)), append(f.Loads, number(s.load))
+	f.Rounds = append(f.Rounds, number(value))
 	f.summary = summarise(f.Rounds)
 }
 
@@ -75,27 +70,15 @@ func (s *sheet) rounds(q quotient) []number {
 	return ratios
 }
 
-func (f *figure) highestLoad() number {
-	if len(f.Loads) == 0 {
-		return number(math.NaN())
-	}
-	return slices.Max(f.Loads)
-}
-
-func (s *sheet) measured() []*group {
-	var out []*group
+func (s *sheet) measured() (groups []*group) {
 	for _, g := range s.groups {
-		kept := &group{Title: g.Title, Note: g.Note}
-		for _, f := range g.Figures {
-			if len(f.Rounds) > 0 {
-				kept.Figures = append(kept.Figures, f)
-			}
-		}
+		kept := *g
+		kept.Figures = slices.DeleteFunc(slices.Clone(g.Figures), func(f *figure) bool { return len(f.Rounds) == 0 })
 		if len(kept.Figures) > 0 {
-			out = append(out, kept)
+			groups = append(groups, &kept)
 		}
 	}
-	return out
+	return groups
 }
 
 type summary struct {

@@ -8,33 +8,19 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/migrations"
 )
-
-// InboxCommand is "bench inbox".
-type InboxCommand struct {
-	options
-	Only []string `help:"Measure these parts alone: ${enum}. Results are then written only with --out." enum:"plain,versioned" placeholder:"PART,..."`
-}
-
-// Run measures, prints the table and writes the results.
-func (c *InboxCommand) Run(ctx context.Context, to streams) error {
-	plan := fullInboxPlan
-	if c.Quick {
-		plan = quickInboxPlan
-	}
-	return c.perform(ctx, to, c.Only, len(c.Only) == 0, func(st *stage) *benchmark { return newInbox(st, plan) })
-}
 
 type inboxPlan struct {
 	Slow, Fast int // records: for one event per transaction, and for batches
 	Keys       int // a multiple of the partitions
 }
 
-var (
-	fullInboxPlan  = inboxPlan{Slow: 8_000, Fast: 60_000, Keys: 1008}
-	quickInboxPlan = inboxPlan{Slow: 2_000, Fast: 10_000, Keys: 1008}
-)
+var inboxPlans = map[bool]inboxPlan{ // by --quick
+	false: {Slow: 8_000, Fast: 60_000, Keys: 1008},
+	true:  {Slow: 2_000, Fast: 10_000, Keys: 1008},
+}
 
 const (
 	inboxPartitions = 12
@@ -83,7 +69,7 @@ func newInbox(st *stage, plan inboxPlan) *benchmark {
 		}
 	}
 	return &benchmark{
-		name: "inbox", title: "Inbox: ours and by hand on watermill-kafka", plan: plan, sheet: b.sheet,
+		stage: st, name: "inbox", title: "Inbox: ours and by hand on watermill-kafka", plan: plan, sheet: b.sheet,
 		goals: []goal{
 			over("batch200_over_by_hand", "batch 200 over by hand", "batch200", "hand", 5),
 			over("batch200_versioned_over_by_hand", "the same, both with hash and version", "batch200_versioned",
@@ -96,7 +82,7 @@ func newInbox(st *stage, plan inboxPlan) *benchmark {
 }
 
 type consumption struct {
-	brokers      []string
+	kafka        kafka.Config
 	topic, group string
 	pool         *pgxpool.Pool
 	handled      *arrivals[place]
@@ -114,46 +100,40 @@ type place struct {
 func (c *consumption) begin() { c.once.Do(func() { c.began = time.Now() }) }
 
 // The domain's table has no unique constraint: it could prevent an effect that the check must count. Its position has
-// the order of the effects. by_hand_inbox is for the variants by hand.
+// the order of the effects.
 const domainSQL = `
 create table effect (
-    position bigint generated always as identity, event_id text not null, number bigint not null, email text not null);
-create table by_hand_inbox (
-    consumer text not null, event_id text not null, event_time timestamptz not null default now(),
-    primary key (consumer, event_id))`
+    position bigint generated always as identity, event_id text not null, number bigint not null, email text not null);`
 
 func (b *inboxBench) measure(ctx context.Context, v inboxVariant) error {
 	return b.withCopy(ctx, inboxTemplate, func(db *database) error {
-		if _, err := db.Exec(ctx, domainSQL); err != nil {
+		if _, err := db.Exec(ctx, domainSQL+byHandInbox); err != nil {
 			return fmt.Errorf("create tables: %w", err)
 		}
-		topic, err := b.kafka.topic(ctx, inboxPartitions)
-		if err != nil {
-			return err
-		}
-		count := b.plan.Slow
-		if v.fast {
-			count = b.plan.Fast
-		}
-		r := newRecords(count, b.plan.Keys, time.Now())
-		if err := r.produce(ctx, b.brokers, topic); err != nil {
-			return err
-		}
-		if err := b.settle(ctx); err != nil {
-			return err
-		}
-		c := &consumption{
-			brokers: b.brokers, topic: topic, group: topic + ".group", pool: db.Pool, handled: newArrivals[place](count),
-		}
-		err = alongside(ctx, func(ctx context.Context) error { return v.consume(ctx, c) },
-			func(ctx context.Context) error { return c.handled.await(ctx, count) })
-		if err != nil {
-			return err
-		}
-		if err := r.check(ctx, db, v); err != nil {
-			return fmt.Errorf("wrong result: %w", err)
-		}
-		b.sheet.add("rate.12."+v.name, float64(count)/c.handled.last.Sub(c.began).Seconds())
-		return b.kafka.remove(topic)
+		return b.withTopic(ctx, inboxPartitions, func(topic string) error { return b.consume(ctx, v, db, topic) })
 	})
+}
+
+func (b *inboxBench) consume(ctx context.Context, v inboxVariant, db *database, topic string) error {
+	count := b.plan.Slow
+	if v.fast {
+		count = b.plan.Fast
+	}
+	r := newRecords(count, b.plan.Keys, time.Now())
+	if err := r.produce(ctx, b.kafka, topic); err != nil {
+		return err
+	}
+	if err := b.settle(ctx); err != nil {
+		return err
+	}
+	c := &consumption{
+		kafka: b.kafka, topic: topic, group: topic + ".group", pool: db.Pool, handled: newArrivals[place](count),
+	}
+	err := alongside(ctx, func(ctx context.Context) error { return v.consume(ctx, c) },
+		func(ctx context.Context) error { return c.handled.await(ctx, count) })
+	if err != nil {
+		return err
+	}
+	b.sheet.add("rate.12."+v.name, float64(count)/c.handled.last.Sub(c.began).Seconds())
+	return r.check(ctx, db, v)
 }

@@ -69,8 +69,8 @@ func (r *records) event(i int) event.Event {
 
 const produceChunk = 5_000
 
-func (r *records) produce(ctx context.Context, brokers []string, topic string) (err error) {
-	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
+func (r *records) produce(ctx context.Context, to kafka.Config, topic string) (err error) {
+	publisher, err := kafka.NewPublisher(to, nil)
 	if err != nil {
 		return fmt.Errorf("make publisher: %w", err)
 	}
@@ -87,63 +87,50 @@ func (r *records) produce(ctx context.Context, brokers []string, topic string) (
 	return nil
 }
 
-// The check fails unless the tables have exactly the rows of the run's events: each effect once and in the order of its
-// key, each id, each key at its newest version, and no dead letter. So no variant gains from omitted work.
-const (
-	checkEffects = `
-select count(*), count(distinct event_id), coalesce(sum(number), 0)::bigint, count(*) filter (where number <= before)
-from (
-    select event_id, number, lag(number) over (partition by number % $1 order by position) as before from effect) as e`
-	checkKeys = `select count(*), coalesce(sum(version), 0)::bigint from inbox_key where consumer = $1`
-	checkLeft = `
-select (select count(*) from dead_letter) + (select count(*) from inbox_owner) + (select count(*) from inbox_attempt)`
-)
-
 type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
+// check fails unless the tables have exactly the rows of the run's events: each effect once and in the order of its
+// key, each id, each key at its newest version, and no dead letter. So no variant gains from omitted work.
 func (r *records) check(ctx context.Context, db querier, v inboxVariant) error {
-	var effects, different, sum, inversions, ids, left int64
-	err := db.QueryRow(ctx, checkEffects, len(r.keys)).Scan(&effects, &different, &sum, &inversions)
-	if err != nil {
-		return fmt.Errorf("read effects: %w", err)
+	type number struct {
+		of   string
+		want int
+		sql  string
 	}
-	err = db.QueryRow(ctx, "select count(*) from "+v.table+" where consumer = $1", inboxConsumer).Scan(&ids)
-	if err != nil {
-		return fmt.Errorf("read ids: %w", err)
+	numbers := []number{
+		{"effects", r.events, "select count(*) from effect"},
+		{"events with an effect", r.events, "select count(distinct event_id) from effect"},
+		{"sum of the events' numbers", r.sum(), "select coalesce(sum(number), 0)::bigint from effect"},
+		{"effects out of order", 0, fmt.Sprintf(`select count(*) filter (where number <= before) from (select number,
+			lag(number) over (partition by number %% %d order by position) as before from effect) as e`, len(r.keys))},
+		{"ids remembered", r.events, "select count(*) from " + v.table},
+		{"dead letters, owners and attempts left", 0, `select (select count(*) from dead_letter)
+			+ (select count(*) from inbox_owner) + (select count(*) from inbox_attempt)`},
 	}
-	if err := db.QueryRow(ctx, checkLeft).Scan(&left); err != nil {
-		return fmt.Errorf("count the rest: %w", err)
+	if v.checked { // versions count from 1: the newest ones add up to all
+		numbers = append(numbers,
+			number{"keys with a version", min(len(r.keys), len(r.numbers)), "select count(*) from inbox_key"},
+			number{"sum of the versions", r.events, "select coalesce(sum(version), 0)::bigint from inbox_key"})
 	}
 	var problems []error
-	same := func(what string, got, want int64) {
-		if got != want {
-			problems = append(problems, fmt.Errorf("%s: %d, want %d", what, got, want))
+	for _, n := range numbers {
+		var got int
+		if err := db.QueryRow(ctx, n.sql).Scan(&got); err != nil {
+			return fmt.Errorf("count %s: %w", n.of, err)
 		}
-	}
-	events := int64(r.events)
-	same("effects", effects, events)
-	same("events with an effect", different, events)
-	same("sum of the events' numbers", sum, r.sum())
-	same("effects out of order", inversions, 0)
-	same("ids remembered", ids, events)
-	same("dead letters, owners and attempts left", left, 0)
-	if v.checked {
-		var keys, versions int64
-		if err := db.QueryRow(ctx, checkKeys, inboxConsumer).Scan(&keys, &versions); err != nil {
-			return fmt.Errorf("read keys: %w", err)
+		if got != n.want {
+			problems = append(problems, fmt.Errorf("%s: %d, want %d", n.of, got, n.want))
 		}
-		same("keys with a version", keys, int64(min(len(r.keys), len(r.numbers))))
-		same("sum of the versions", versions, events) // versions count from 1: the newest ones add up to all
 	}
 	return errors.Join(problems...)
 }
 
-func (r *records) sum() (sum int64) {
+func (r *records) sum() (sum int) {
 	for i, n := range r.numbers {
 		if n == i {
-			sum += int64(n)
+			sum += n
 		}
 	}
 	return sum

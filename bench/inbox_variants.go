@@ -50,7 +50,7 @@ func ourInbox(batch int, versioned bool) func(context.Context, *consumption) err
 		}
 		handle := box.BatchMiddleware(mux.HandleMessage)
 		consumer, err := kafka.NewConsumer(kafka.ConsumerConfig{
-			Config: kafka.Config{Brokers: c.brokers}, Group: c.group, DrainTimeout: 10 * time.Second, Batch: batch,
+			Config: c.kafka, Group: c.group, DrainTimeout: 10 * time.Second, Batch: batch,
 		}, func(ctx context.Context, msgs []*message.Message) (int, error) {
 			c.begin()
 			handled, err := handle(ctx, msgs)
@@ -69,7 +69,7 @@ func ourInbox(batch int, versioned bool) func(context.Context, *consumption) err
 }
 
 // consumeIDs checks only the id: insert on conflict, domain insert, commit.
-func consumeIDs(ctx context.Context, c *consumption) error { return c.byHand(ctx, c.rememberID) }
+func consumeIDs(ctx context.Context, c *consumption) error { return c.byHand(ctx, rememberID) }
 
 // consumeChecked checks by hand the same as a strict consumer of ours: the payload's hash, the record's place, and that
 // the version is the next one of its key, in the same tables.
@@ -80,7 +80,7 @@ func consumeChecked(ctx context.Context, c *consumption) error {
 func (c *consumption) byHand(
 	ctx context.Context, remember func(context.Context, pgx.Tx, *message.Message) (isNew bool, err error),
 ) error {
-	return consumeByHand(ctx, c.brokers, c.group, c.topic, kafka.Marshaler{}, func(msg *message.Message) error {
+	return consumeByHand(ctx, c.kafka.Brokers, c.group, c.topic, kafka.Marshaler{}, func(msg *message.Message) error {
 		c.begin()
 		var m member
 		if err := json.Unmarshal(msg.Payload, &m); err != nil {
@@ -106,13 +106,6 @@ func placeOf(msg *message.Message) (at place) {
 	at.partition, _ = wkafka.MessagePartitionFromCtx(msg.Context())
 	at.offset, _ = wkafka.MessagePartitionOffsetFromCtx(msg.Context())
 	return at
-}
-
-const insertByHand = `insert into by_hand_inbox (consumer, event_id) values ($1, $2) on conflict do nothing`
-
-func (*consumption) rememberID(ctx context.Context, tx pgx.Tx, msg *message.Message) (isNew bool, err error) {
-	tag, err := tx.Exec(ctx, insertByHand, inboxConsumer, msg.UUID)
-	return tag.RowsAffected() == 1, err
 }
 
 const (

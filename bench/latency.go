@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/internal/failure"
 )
 
 const (
@@ -79,7 +81,7 @@ func (l *openLoop) measure(ctx context.Context, st *stage, sheet *sheet, variant
 	if err := st.settle(ctx); err != nil {
 		return err
 	}
-	before, err := st.serverCPU()
+	before, err := cpuOf(st.server.PID())
 	if err != nil {
 		return err
 	}
@@ -87,7 +89,7 @@ func (l *openLoop) measure(ctx context.Context, st *stage, sheet *sheet, variant
 	if err != nil {
 		return err
 	}
-	after, err := st.serverCPU()
+	after, err := cpuOf(st.server.PID())
 	if err != nil {
 		return err
 	}
@@ -115,7 +117,7 @@ func (l *openLoop) run(ctx context.Context, due []time.Duration) (*passage, erro
 	for range l.clients {
 		group.Go(func() (err error) {
 			for n := int(next.Add(1)) - 1; n < len(due); n = int(next.Add(1)) - 1 {
-				if err := sleepUntil(groupCtx, p.began.Add(due[n])); err != nil {
+				if err := failure.Sleep(groupCtx, time.Until(p.began.Add(due[n]))); err != nil {
 					return err
 				}
 				if p.events[n], err = l.do(groupCtx, first+n); err != nil {
@@ -155,16 +157,5 @@ func schedule(rate float64, length time.Duration) []time.Duration {
 			return due
 		}
 		due = append(due, at)
-	}
-}
-
-func sleepUntil(ctx context.Context, at time.Time) error {
-	timer := time.NewTimer(time.Until(at))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

@@ -96,8 +96,5 @@ func TestCPUOfProcesses(t *testing.T) {
 		require.NoError(t, err)
 		return after > before
 	})
-	tree, err := cpuOfTree(os.Getpid())
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, tree, before)
 	require.GreaterOrEqual(t, loadAverage(), 0.0)
 }

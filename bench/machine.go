@@ -30,7 +30,7 @@ func (s *stage) machine(ctx context.Context, load float64) (machine, error) {
 		Cores: runtime.GOMAXPROCS(0), Load: number(load), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
 		Broker: "in process (kfake)",
 	}
-	if s.broker == nil {
+	if !s.inMemory {
 		m.Broker = "given with --brokers"
 	}
 	if err := s.admin.QueryRow(ctx, machineSQL).Scan(&m.PostgreSQL, &m.Settings); err != nil {
@@ -55,49 +55,27 @@ func loadAverage() float64 {
 	return load.Load1
 }
 
-func cpuOf(pid int) (float64, error) {
-	proc, err := procfs.NewDefaultFS()
-	if err != nil {
-		return math.NaN(), nil //nolint:nilerr // such a system has no figure
-	}
-	process, err := proc.Proc(pid)
-	if err != nil {
-		return 0, fmt.Errorf("read CPU time: %w", err)
-	}
-	stat, err := process.Stat()
-	if err != nil {
-		return 0, fmt.Errorf("read CPU time: %w", err)
-	}
-	return stat.CPUTime(), nil
-}
-
-// Ended processes count, too.
-func (s *stage) serverCPU() (float64, error) {
-	return cpuOfTree(s.server.PID())
-}
-
 // The unit of CPU time in /proc is the same on every platform of Go.
 const ticksPerSecond = 100
 
-// The children count, ended ones included.
-func cpuOfTree(pid int) (float64, error) {
-	total, err := cpuOf(pid)
-	if err != nil || math.IsNaN(total) {
-		return total, err
-	}
+// cpuOf counts the children too, ended ones included. It is NaN where the system has no /proc.
+func cpuOf(pid int) (total float64, err error) {
 	processes, err := procfs.AllProcs()
 	if err != nil {
-		return 0, fmt.Errorf("list processes: %w", err)
+		return math.NaN(), nil //nolint:nilerr // such a system has no figure
 	}
 	for _, process := range processes {
 		stat, err := process.Stat()
 		switch {
 		case err != nil: // it ended in between
 		case stat.PID == pid:
-			total += float64(stat.CUTime+stat.CSTime) / ticksPerSecond
+			total += stat.CPUTime() + float64(stat.CUTime+stat.CSTime)/ticksPerSecond
 		case stat.PPID == pid:
 			total += stat.CPUTime()
 		}
+	}
+	if total == 0 {
+		return 0, fmt.Errorf("process %d uses no CPU time", pid)
 	}
 	return total, nil
 }

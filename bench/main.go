@@ -4,9 +4,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/alecthomas/kong"
 
@@ -14,55 +16,86 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// Commands are the benchmarks.
-type Commands struct {
-	Relay RelayCommand `cmd:"" help:"Outbox and relay against stock Watermill. About 10 minutes; with --brokers 8."`
-	Inbox InboxCommand `cmd:"" help:"Consumer and inbox against code written by hand on watermill-kafka. About 2 minutes."`
-	Path  PathCommand  `cmd:"" help:"From a signup in one service to the inbox of the other, against stock Watermill; then a killed leader, a frozen leader, and rest. About 8 minutes; with --quick 2."`
-}
-
 func main() {
 	ctx, stop := local.WithTool(service.SignalContext(context.Background()), false)
-	code := run(ctx, os.Args[1:], streams{os.Stdout, os.Stderr})
+	code := runCommand(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
 
-// Figures go to out, progress to err.
-type streams struct{ out, err io.Writer }
-
-func run(ctx context.Context, args []string, to streams) int {
-	exit := -1
-	parser, err := kong.New(&Commands{},
-		kong.Name("bench"),
-		kong.Description("Measures the system on this machine alone. It starts everything that it needs."),
-		kong.UsageOnError(),
-		kong.Writers(to.out, to.err),
-		kong.Exit(func(code int) { exit = code }),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(to),
-	)
-	if err != nil {
-		return fail(to, err)
-	}
-	command, err := parser.Parse(args)
-	if exit >= 0 { // --help
-		return exit
-	}
-	if err != nil {
-		_ = fail(to, err)
-		return service.ExitUsage
-	}
-	if err := command.Run(); err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = fmt.Errorf("stopped: %w", cause)
-		}
-		return fail(to, err)
-	}
-	return service.ExitOK
+func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return local.Execute(ctx, &options{}, args, stdout, stderr, kong.Name("bench"),
+		kong.Description("Measures the system on this machine alone. It starts everything that it needs."))
 }
 
-func fail(to streams, err error) int {
-	_, _ = fmt.Fprintln(to.err, "bench:", err)
-	return service.ExitFailure
+type options struct {
+	Benchmark string   `arg:"" enum:"relay,inbox,path" help:"relay: outbox and relay against stock Watermill, 10 minutes. inbox: consumer and inbox against code written by hand on watermill-kafka, 2 minutes. path: from a signup in one service to the inbox of the other, against stock Watermill; then a killed leader, a frozen leader, and rest, 8 minutes."`
+	Only      []string `help:"Measure these parts alone: drain, signups, latency of relay; plain, versioned of inbox; latency, kill, freeze, idle of path." placeholder:"PART,..."`
+	Quick     bool     `help:"One round of a smaller version. Too short to quote."`
+	Rounds    uint     `help:"Rounds of every measurement, without --quick." default:"5"`
+	Brokers   []string `help:"Use a Kafka that runs elsewhere: its brokers, separated by commas. For relay alone. Default: a broker in this process." placeholder:"HOST:PORT,..."`
+	Out       string   `help:"Folder of the results. Default: bench/results, where --quick and --only write none." placeholder:"DIR"`
+	Dir       string   `help:"Folder of the database's files during the run. It should be on the disk to measure, and needs 3 GB." default:".twinbox/bench"`
+	PGBin     string   `help:"Folder of initdb and postgres. Default: the installed one, else one that is fetched." name:"pg-bin" placeholder:"DIR"`
+	NoSync    bool     `kong:"-"` // fsync off, for tests
+}
+
+const defaultOut = "bench/results"
+
+// Run measures, prints the table and writes the results.
+func (o *options) Run(ctx context.Context, to *kong.Context) error {
+	b, err := o.benchmark()
+	if err != nil {
+		return err
+	}
+	r, err := b.measure(ctx, *o, to.Stderr)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = fmt.Errorf("stopped: %w", cause)
+	}
+	if r == nil {
+		return err
+	}
+	return errors.Join(err, o.show(r, to.Stdout))
+}
+
+func (o *options) benchmark() (*benchmark, error) {
+	var b *benchmark
+	switch o.Benchmark {
+	case "relay":
+		b = newRelay(&stage{}, relayPlans[o.Quick])
+	case "inbox":
+		b = newInbox(&stage{}, inboxPlans[o.Quick])
+	default:
+		b = newPath(&stage{}, pathPlans[o.Quick])
+	}
+	for _, name := range o.Only {
+		if !slices.ContainsFunc(b.parts, func(p part) bool { return p.name == name }) {
+			return nil, local.UsageError(o.Benchmark + " has no part " + name)
+		}
+	}
+	if len(o.Brokers) > 0 && o.Benchmark != "relay" {
+		return nil, local.UsageError("--brokers is for relay")
+	}
+	return b, nil
+}
+
+// Only --out writes the result of a part or of a quick run.
+func (o *options) show(r *report, to io.Writer) error {
+	if err := r.print(to); err != nil {
+		return err
+	}
+	dir, name := o.Out, r.Benchmark
+	if len(o.Brokers) > 0 {
+		name += "-kafka"
+	}
+	if dir == "" {
+		if o.Quick || len(o.Only) > 0 {
+			return nil
+		}
+		dir = defaultOut
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("create results folder: %w", err)
+	}
+	return r.write(dir, name, to)
 }

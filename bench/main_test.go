@@ -22,23 +22,19 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }
 
-// smokePlans are every measurement as small as it can be.
-var (
-	smokeLatency = latencyPlan{For: 100 * time.Millisecond, Warmup: 5}
-	smokePlans   = map[string]func(*stage) *benchmark{
-		"relay": func(st *stage) *benchmark {
-			return newRelay(st, relayPlan{
-				Backlog: 600, SmallBacklog: 60, SignupFor: 20 * time.Millisecond, Latency: smokeLatency,
-			})
-		},
-		"inbox": func(st *stage) *benchmark { return newInbox(st, inboxPlan{Slow: 300, Fast: 600, Keys: 96}) },
-		"path": func(st *stage) *benchmark {
-			return newPath(st, pathPlan{
-				Latency: smokeLatency, Lease: 2 * time.Second, Settle: 100 * time.Millisecond, IdleFor: 2 * time.Second,
-			})
-		},
+// smokes are every measurement as small as it can be.
+func smokes() map[string]*benchmark {
+	latency := latencyPlan{For: 100 * time.Millisecond, Warmup: 5}
+	return map[string]*benchmark{
+		"relay": newRelay(&stage{}, relayPlan{
+			Backlog: 600, SmallBacklog: 60, SignupFor: 20 * time.Millisecond, Latency: latency,
+		}),
+		"inbox": newInbox(&stage{}, inboxPlan{Slow: 300, Fast: 600, Keys: 96}),
+		"path": newPath(&stage{}, pathPlan{
+			Latency: latency, Lease: 2 * time.Second, Settle: 100 * time.Millisecond, IdleFor: 2 * time.Second,
+		}),
 	}
-)
+}
 
 // A busy machine, or a system without /proc, may have no figure for these goals.
 var maybe = map[string]bool{
@@ -48,16 +44,15 @@ var maybe = map[string]bool{
 
 func TestBenchmarksMeasureEverything(t *testing.T) {
 	t.Parallel()
-	for name, on := range smokePlans {
+	for name, b := range smokes() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, out := t.TempDir(), t.TempDir()
 			var table, progress bytes.Buffer
-			to := streams{&table, &progress}
 			o := options{Dir: dir, Out: out, Rounds: 1, NoSync: true}
-			r, err := measure(t.Context(), o, to, nil, on)
+			r, err := b.measure(t.Context(), o, &progress)
 			require.NoError(t, err, progress.String())
-			require.NoError(t, o.show(r, true, to))
+			require.NoError(t, o.show(r, &table))
 			require.Contains(t, table.String(), "load average")
 
 			content, err := os.ReadFile(filepath.Join(out, name+".json"))
@@ -71,7 +66,6 @@ func TestBenchmarksMeasureEverything(t *testing.T) {
 				Groups []struct {
 					Figures []struct {
 						Rounds []float64 `json:"rounds"`
-						Loads  []float64 `json:"load_averages"`
 					} `json:"figures"`
 				} `json:"groups"`
 			}
@@ -89,7 +83,6 @@ func TestBenchmarksMeasureEverything(t *testing.T) {
 			for _, g := range result.Groups {
 				for _, f := range g.Figures {
 					require.Len(t, f.Rounds, 1)
-					require.Len(t, f.Loads, 1)
 				}
 			}
 			require.FileExists(t, filepath.Join(out, name+".svg"))
@@ -104,13 +97,14 @@ func TestCtrlCStopsEverything(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	to := streams{out: new(bytes.Buffer), err: writerFunc(func(p []byte) (int, error) {
+	notes := writerFunc(func(p []byte) (int, error) {
 		if bytes.Contains(p, []byte("signups")) {
 			cancel(errors.New("interrupt"))
 		}
 		return len(p), nil
-	})}
-	_, err := measure(ctx, options{Dir: dir, NoSync: true, Rounds: 1}, to, []string{"signups"}, smokePlans["relay"])
+	})
+	o := options{Dir: dir, NoSync: true, Rounds: 1, Only: []string{"signups"}}
+	_, err := smokes()["relay"].measure(ctx, o, notes)
 	require.ErrorContains(t, err, "signups 1/1: bare")
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -128,17 +122,17 @@ func TestUsage(t *testing.T) {
 		exit int
 		out  string
 	}{
-		"no command":    {nil, service.ExitUsage, "expected"},
-		"unknown":       {[]string{"nothing"}, service.ExitUsage, "unexpected argument"},
-		"negative":      {[]string{"relay", "--rounds=-1"}, service.ExitFailure, "must be positive"},
-		"help":          {[]string{"--help"}, service.ExitOK, "relay"},
-		"relay's flags": {[]string{"relay", "--help"}, service.ExitOK, "--brokers"},
-		"unknown part":  {[]string{"path", "--only=held"}, service.ExitUsage, "must be one of"},
+		"no benchmark":           {nil, service.ExitUsage, "expected"},
+		"unknown":                {[]string{"nothing"}, service.ExitUsage, "must be one of"},
+		"negative":               {[]string{"relay", "--rounds=-1"}, service.ExitUsage, "--rounds"},
+		"help":                   {[]string{"--help"}, service.ExitOK, "--brokers"},
+		"unknown part":           {[]string{"path", "--only=held"}, service.ExitUsage, "path has no part held"},
+		"brokers of another one": {[]string{"path", "--brokers=a:1"}, service.ExitUsage, "for relay"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			require.Equal(t, tc.exit, run(t.Context(), tc.args, streams{&out, &out}))
+			require.Equal(t, tc.exit, runCommand(t.Context(), tc.args, &out, &out))
 			require.Contains(t, out.String(), tc.out)
 		})
 	}

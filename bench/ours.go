@@ -49,12 +49,9 @@ func (o *ours) relay(ctx context.Context, p message.Publisher) error {
 	return r.Run(ctx)
 }
 
-func (*ours) publisher(brokers []string) (message.Publisher, error) {
-	return kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
-}
-
-func (*ours) noting(p message.Publisher, events *arrivals[string]) message.Publisher {
-	return ourPublisher{p.(*kafka.Publisher), events}
+func (*ours) publisher(brokers []string, events *arrivals[string]) (message.Publisher, error) {
+	p, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
+	return ourPublisher{p, events}, err
 }
 
 func (*ours) table() string { return "public.outbox" }

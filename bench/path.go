@@ -4,28 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/migrations"
 )
-
-// PathCommand is "bench path".
-type PathCommand struct {
-	options
-	Only []string `help:"Measure these parts alone: ${enum}. Results are then written only with --out." enum:"latency,kill,freeze,idle" placeholder:"PART,..."`
-}
-
-// Run measures, prints the table and writes the results.
-func (c *PathCommand) Run(ctx context.Context, to streams) error {
-	plan := fullPathPlan
-	if c.Quick {
-		plan = quickPathPlan
-	}
-	return c.perform(ctx, to, c.Only, len(c.Only) == 0, func(st *stage) *benchmark { return newPath(st, plan) })
-}
 
 type pathPlan struct {
 	Latency latencyPlan
@@ -34,22 +22,21 @@ type pathPlan struct {
 	IdleFor time.Duration
 }
 
-var (
-	fullPathPlan = pathPlan{
+var pathPlans = map[bool]pathPlan{ // by --quick
+	false: {
 		Latency: latencyPlan{5 * time.Second, 500}, Lease: 15 * time.Second,
 		Settle: 15 * time.Second, IdleFor: time.Minute,
-	}
-	quickPathPlan = pathPlan{
+	},
+	true: {
 		Latency: latencyPlan{1500 * time.Millisecond, 200}, Lease: 15 * time.Second,
 		Settle: 10 * time.Second, IdleFor: 15 * time.Second,
-	}
-)
+	},
+}
 
 type pathBench struct {
 	*stage
-	plan     pathPlan
-	sheet    *sheet
-	programs string // folder of the services' programs; "": not built yet
+	plan  pathPlan
+	sheet *sheet
 }
 
 // The databases that those of a measurement are copies of.
@@ -79,12 +66,13 @@ func newPath(st *stage, plan pathPlan) *benchmark {
 		})
 	b := &pathBench{stage: st, plan: plan, sheet: newSheet(groups...)}
 	return &benchmark{
-		name: "path", title: "From a signup to the other service's inbox: ours and stock Watermill", plan: plan,
+		stage: st, name: "path", title: "From a signup to the other service's inbox: ours and stock Watermill", plan: plan,
 		sheet: b.sheet, goals: append(latencyGoals("commit to inbox"), b.goals()...),
 		prepare: func(ctx context.Context) error {
 			return errors.Join(
 				b.migrate(ctx, customerTemplate, migrations.ForCustomer()...),
-				b.migrate(ctx, notificationTemplate, migrations.ForNotification()...))
+				b.migrate(ctx, notificationTemplate, migrations.ForNotification()...),
+				b.buildPrograms(ctx))
 		},
 		parts: []part{
 			{name: "latency", steps: []step{b.latencyStep("ours", openOurLine), b.latencyStep("stock", openStockLine)}},
@@ -124,19 +112,24 @@ type line interface {
 	run(ctx context.Context) error
 }
 
-// Each database has its service's schema and no rows; the topic is empty.
+// Each database has its service's schema and no rows; the broker has empty topics.
 type site struct {
 	customer, notification *database
 	brokers                []string
-	environment            string // keeps the consumer groups apart from other runs'
 }
 
 func (b *pathBench) withSite(ctx context.Context, do func(site) error) error {
-	topics := []kafka.Topic{{Name: contract.TopicUsers}, {Name: contract.TopicMails}}
-	return b.kafka.claimed(ctx, topics, func() error {
+	return withBroker(ctx, func(own kafka.Config) error {
+		const retention = 7 * 24 * time.Hour // the default of the services
+		if err := kafka.EnsureTopics(ctx, own,
+			kafka.Topic{Name: contract.TopicUsers, Partitions: partitions, Retention: retention},
+			kafka.Topic{Name: contract.TopicMails, Partitions: partitions, Retention: retention},
+		); err != nil {
+			return err
+		}
 		return b.withCopy(ctx, customerTemplate, func(customer *database) error {
 			return b.withCopy(ctx, notificationTemplate, func(notification *database) error {
-				return do(site{customer, notification, b.brokers, "bench-" + randomText()})
+				return do(site{customer, notification, own.Brokers})
 			})
 		})
 	})
@@ -162,42 +155,34 @@ func (b *pathBench) latencyStep(name string, open func(context.Context, site, fu
 	}}
 }
 
-// fingerprintSQL returns the number of ids, of different ids, and a hash of them.
-const fingerprintSQL = `
-select count(*), count(distinct %[1]s), coalesce(sum(hashtextextended(%[1]s::text, 0)::numeric), 0)::text from %[2]s`
-
-type ids struct {
-	rows, different int
-	sum             string
-}
-
-func (d *database) fingerprint(ctx context.Context, column, table string) (f ids, err error) {
-	err = d.QueryRow(ctx, fmt.Sprintf(fingerprintSQL, column, table)).Scan(&f.rows, &f.different, &f.sum)
+func (d *database) ids(ctx context.Context, column, table string) ([]string, error) {
+	rows, _ := d.Query(ctx, fmt.Sprintf("select %s::text from %s order by 1", column, table))
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return f, fmt.Errorf("count %s: %w", table, err)
+		return nil, fmt.Errorf("read %s: %w", table, err)
 	}
-	return f, nil
+	return ids, nil
 }
 
 // countEffects fails unless each user of the one database has one contact and one mail in the other, and each mail
 // belongs to a different event.
 func (s site) countEffects(ctx context.Context) error {
-	users, err := s.customer.fingerprint(ctx, "id", "users")
+	users, err := s.customer.ids(ctx, "id", "users")
 	if err != nil {
 		return err
 	}
 	for _, table := range []string{"contact", "mail"} {
-		found, err := s.notification.fingerprint(ctx, "user_id", table)
+		found, err := s.notification.ids(ctx, "user_id", table)
 		if err != nil {
 			return err
 		}
-		if found != users {
-			return fmt.Errorf("%d signups, but %d rows of %d users in %s", users.rows, found.rows, found.different, table)
+		if !slices.Equal(found, users) {
+			return fmt.Errorf("%d signups, but %d rows of other users in %s", len(users), len(found), table)
 		}
 	}
-	events, err := s.notification.fingerprint(ctx, "event_id", "mail")
-	if err == nil && events.different != users.rows {
-		err = fmt.Errorf("%d signups, but mails of %d events", users.rows, events.different)
+	events, err := s.notification.ids(ctx, "event_id", "mail")
+	if different := len(slices.Compact(events)); err == nil && different != len(users) {
+		err = fmt.Errorf("%d signups, but mails of %d events", len(users), different)
 	}
 	return err
 }

@@ -36,21 +36,21 @@ func openOurLine(_ context.Context, at site, arrived func(user string)) (line, e
 }
 
 func (l *ourLine) run(ctx context.Context) error {
-	return together(
+	return together(ctx,
 		func(ctx context.Context) error {
 			return serve(ctx, customer.Service, l.environ(l.customer, "HTTP_ADDR=127.0.0.1:0"), l.setUpCustomer)
 		},
 		func(ctx context.Context) error {
 			environ := l.environ(l.notification, "SMTP_ADDR=127.0.0.1:25") // it sends no mail
 			return serve(ctx, notification.Service, environ, l.setUpNotification)
-		})(ctx)
+		})
 }
 
 const benchSecret = "a secret of a benchmark, which is public"
 
 func (s site) environ(db *database, more ...string) []string {
 	return append([]string{
-		"DATABASE_URL=" + db.dsn, "KAFKA_BROKERS=" + strings.Join(s.brokers, ","), "ENVIRONMENT=" + s.environment,
+		"DATABASE_URL=" + db.dsn, "KAFKA_BROKERS=" + strings.Join(s.brokers, ","), "ENVIRONMENT=bench",
 		"VERIFICATION_SECRET=" + benchSecret, "ADMIN_ADDR=127.0.0.1:0",
 	}, more...)
 }
@@ -94,11 +94,9 @@ func (l *ourLine) signUp(ctx context.Context, n int) (user string, err error) {
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-	address, name, err := person(n)
-	if err != nil {
-		return "", err
-	}
-	answer, err := l.commands.SignUp(ctx, customer.Signup{Key: strconv.Itoa(n), Email: address, Name: name})
+	answer, err := l.commands.SignUp(ctx, customer.Signup{
+		Key: strconv.Itoa(n), Email: domain.Email(email(n)), Name: visitor,
+	})
 	if err != nil {
 		return "", err
 	}

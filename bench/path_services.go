@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -14,11 +16,13 @@ import (
 	"syscall"
 	"time"
 
+	"example.com/twinbox/dev/local/child"
 	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/dev/local/port"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/outbox/relay"
+	"example.com/twinbox/internal/service"
 )
 
 // Two processes of each service, with a mail server in this process.
@@ -28,9 +32,6 @@ type services struct {
 }
 
 func (b *pathBench) withServices(ctx context.Context, do func(*services) error) error {
-	if err := b.buildPrograms(ctx); err != nil {
-		return err
-	}
 	return b.withSite(ctx, func(at site) (err error) {
 		mails, err := mailbox.Start(ctx, mailbox.Config{})
 		if err != nil {
@@ -49,11 +50,11 @@ func (b *pathBench) withServices(ctx context.Context, do func(*services) error) 
 		for i := range s.customers {
 			api, admin, notifier := addresses[i], addresses[2+i], addresses[4+i]
 			s.customers[i] = &process{
-				program: filepath.Join(b.programs, "customer"), api: api, admin: admin,
+				program: b.program("customer"), api: api, admin: admin,
 				environ: at.environ(at.customer, append(shared, "HTTP_ADDR="+api, "ADMIN_ADDR="+admin, "RATE_LIMIT=0")...),
 			}
 			s.notifiers[i] = &process{
-				program: filepath.Join(b.programs, "notification"), admin: notifier,
+				program: b.program("notification"), admin: notifier,
 				environ: at.environ(at.notification, append(shared, "ADMIN_ADDR="+notifier, "SMTP_ADDR="+mails.SMTPAddr())...),
 			}
 		}
@@ -77,34 +78,62 @@ func (s *services) processes() []*process {
 }
 
 func (b *pathBench) buildPrograms(ctx context.Context) error {
-	if b.programs != "" {
-		return nil
-	}
-	dir := filepath.Join(b.dir, "programs")
-	command := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator),
+	command := exec.CommandContext(ctx, "go", "build", "-o", b.program(""),
 		"example.com/twinbox/cmd/customer", "example.com/twinbox/cmd/notification")
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("build services: %w: %s", err, out)
 	}
-	b.programs = dir
 	return nil
 }
 
+func (b *pathBench) program(name string) string {
+	return filepath.Join(b.dir, "programs") + string(filepath.Separator) + name
+}
+
 func (s *services) leader(ctx context.Context) (leads, follows *process, err error) {
-	for {
+	err = poll(ctx, 20*time.Millisecond, func() (bool, error) {
 		status, err := relay.ReadStatus(ctx, s.customer)
-		if err != nil {
-			return nil, nil, fmt.Errorf("read leader: %w", err)
-		}
 		for i, p := range s.customers {
 			if status.Leading && strings.HasSuffix(status.Leader, "/"+strconv.Itoa(p.PID())) {
-				return p, s.customers[1-i], nil
+				leads, follows = p, s.customers[1-i]
 			}
 		}
-		if err := failure.Sleep(ctx, 20*time.Millisecond); err != nil {
-			return nil, nil, fmt.Errorf("no replica leads: %w", err)
-		}
+		return leads != nil, err
+	})
+	return leads, follows, err
+}
+
+type process struct {
+	*child.Process
+
+	program    string
+	environ    []string
+	api, admin string // host:port; api is "" for a service without one
+}
+
+func (p *process) start() (err error) {
+	// Not CommandContext: withServices ends the processes itself, and a fault is not an end.
+	command := exec.Command(p.program, "serve")        //nolint:noctx // see above
+	command.Env, command.Stderr = p.environ, os.Stderr // its errors
+	if p.Process, err = child.Start(command, syscall.SIGKILL); err != nil {
+		return fmt.Errorf("start %s: %w", p.program, err)
 	}
+	return nil
+}
+
+const readyLimit = time.Minute
+
+func (p *process) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyLimit, fmt.Errorf("%s not ready within %s", p.program, readyLimit))
+	defer cancel()
+	return poll(ctx, 20*time.Millisecond, func() (bool, error) {
+		select {
+		case <-p.Done():
+			return false, fmt.Errorf("%s ended", p.program)
+		default:
+			return service.Healthcheck(ctx, p.admin, io.Discard) == nil, nil
+		}
+	})
 }
 
 const signupsBefore = 100
@@ -145,33 +174,25 @@ func (b *pathBench) faultStep(name, figure string, fault syscall.Signal) step {
 
 func (s *services) awaitContact(ctx context.Context, user string) error {
 	const contactSQL = "select exists (select from contact where user_id = $1)"
-	for arrived := false; !arrived; {
-		if err := failure.Sleep(ctx, 5*time.Millisecond); err != nil {
-			return fmt.Errorf("wait for the next event: %w", err)
-		}
-		if err := s.notification.QueryRow(ctx, contactSQL, user).Scan(&arrived); err != nil {
-			return fmt.Errorf("find contact: %w", err)
-		}
-	}
-	return nil
+	return poll(ctx, 5*time.Millisecond, func() (arrived bool, err error) {
+		err = s.notification.QueryRow(ctx, contactSQL, user).Scan(&arrived)
+		return arrived, err
+	})
 }
 
 func (s *services) awaitEffects(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, arriveLimit)
 	defer cancel()
-	for {
-		err := s.countEffects(ctx)
-		if err == nil {
-			return nil
-		}
-		if sleepErr := failure.Sleep(ctx, 100*time.Millisecond); sleepErr != nil {
-			return err
-		}
-	}
+	var missing error
+	err := poll(ctx, 100*time.Millisecond, func() (bool, error) {
+		missing = s.countEffects(ctx)
+		return missing == nil, nil
+	})
+	return errors.Join(err, missing)
 }
 
 func (p *process) signUp(ctx context.Context, n int) (user string, err error) {
-	body := fmt.Sprintf(`{"email":%q,"name":"Ada Lovelace"}`, email(n))
+	body := fmt.Sprintf(`{"email":%q,"name":%q}`, email(n), visitor)
 	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {fmt.Sprintf(`"signup-%d"`, n)}}
 	url := "http://" + p.api + "/v1/signups"
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))

@@ -30,23 +30,15 @@ type stockLine struct {
 	arrived   func(user string)
 }
 
-const handInboxTable = `
-create table hand_inbox (
-    consumer     text        not null,
-    event_id     text        not null,
-    processed_at timestamptz not null default clock_timestamp(),
-    primary key (consumer, event_id)
-)`
-
 func openStockLine(ctx context.Context, at site, arrived func(user string)) (line, error) {
-	if _, err := at.notification.Exec(ctx, handInboxTable); err != nil {
+	if _, err := at.notification.Exec(ctx, byHandInbox); err != nil {
 		return nil, fmt.Errorf("create inbox: %w", err)
 	}
 	outbox, err := newStock(at.customer, keenPoll)
 	if err != nil {
 		return nil, err
 	}
-	publisher, err := outbox.publisher(at.brokers)
+	publisher, err := newStockPublisher(at.brokers)
 	if err != nil {
 		return nil, errors.Join(err, outbox.close())
 	}
@@ -58,30 +50,26 @@ func (l *stockLine) signUp(ctx context.Context, n int) (user string, err error) 
 	if err != nil {
 		return "", fmt.Errorf("make user id: %w", err)
 	}
-	address, name, err := person(n)
-	if err != nil {
-		return "", err
-	}
-	registered, data := domain.Register(domain.UserID(id.String()), address, name, time.Now().UTC())
+	address := email(n)
+	registered, data := domain.Register(domain.UserID(id.String()), domain.Email(address), visitor, time.Now().UTC())
 	e, err := contract.UserRegistered.New(id.String(), registered.Version, registered.RegisteredAt, data)
 	if err != nil {
 		return "", err
 	}
-	s := signup{key: strconv.Itoa(n), user: id.String(), email: string(address), event: e}
+	s := signup{key: strconv.Itoa(n), user: id.String(), email: address, event: e}
 	return id.String(), s.store(ctx, l.customer.Pool, l.outbox)
 }
 
 func (l *stockLine) run(ctx context.Context) error {
-	err := together(
+	err := together(ctx,
 		func(ctx context.Context) error { return l.outbox.relay(ctx, l.publisher) },
 		func(ctx context.Context) error {
-			group := "twinbox." + l.environment + ".notification.users"
-			return consumeByHand(ctx, l.brokers, group, contract.TopicUsers, wkafka.DefaultMarshaler{}, l.handle)
-		})(ctx)
+			return consumeByHand(ctx, l.brokers, stockGroup, contract.TopicUsers, wkafka.DefaultMarshaler{}, l.handle)
+		})
 	return errors.Join(err, l.publisher.Close(), l.outbox.close())
 }
 
-const handInboxSQL = `insert into hand_inbox (consumer, event_id) values ($1, $2) on conflict do nothing`
+const stockGroup = "bench.notification.users"
 
 func (l *stockLine) handle(msg *message.Message) error {
 	e, err := event.FromMessage(msg)
@@ -89,25 +77,14 @@ func (l *stockLine) handle(msg *message.Message) error {
 		return err
 	}
 	isNew := false
-	err = pgx.BeginFunc(msg.Context(), l.notification, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(msg.Context(), handInboxSQL, "notification.users", e.ID)
-		if err != nil || tag.RowsAffected() == 0 {
+	err = pgx.BeginFunc(msg.Context(), l.notification, func(tx pgx.Tx) (err error) {
+		if isNew, err = rememberID(msg.Context(), tx, msg); err != nil || !isNew {
 			return err
 		}
-		isNew = true
 		return l.welcome.Apply(msg.Context(), tx, e)
 	})
 	if err == nil && isNew {
 		l.arrived(e.Key)
 	}
 	return err
-}
-
-// The person is checked as by the API.
-func person(n int) (address domain.Email, name domain.Name, err error) {
-	if address, err = domain.ParseEmail(email(n)); err != nil {
-		return "", "", err
-	}
-	name, err = domain.ParseName("Ada Lovelace")
-	return address, name, err
 }

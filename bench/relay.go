@@ -8,35 +8,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/migrations"
 )
-
-// RelayCommand is "bench relay".
-type RelayCommand struct {
-	options
-	Only []string `help:"Measure these parts alone: ${enum}. Results are then written only with --out." enum:"drain,signups,latency" placeholder:"PART,..."`
-}
-
-// Run measures, prints the table and writes the results.
-func (c *RelayCommand) Run(ctx context.Context, to streams) error {
-	plan := fullRelayPlan
-	if c.Quick {
-		plan = quickRelayPlan
-	}
-	return c.perform(ctx, to, c.parts(), len(c.Only) == 0, func(st *stage) *benchmark { return newRelay(st, plan) })
-}
-
-// With --brokers the default leaves out the signups, which do not reach a broker.
-func (c *RelayCommand) parts() []string {
-	if len(c.Only) == 0 && len(c.Brokers) > 0 {
-		return []string{"drain", "latency"}
-	}
-	return c.Only
-}
 
 type relayPlan struct {
 	Backlog      int           // events to drain
@@ -45,20 +23,17 @@ type relayPlan struct {
 	Latency      latencyPlan
 }
 
-var (
-	fullRelayPlan = relayPlan{
+var relayPlans = map[bool]relayPlan{ // by --quick
+	false: {
 		Backlog: 100_000, SmallBacklog: 10_000, SignupFor: 3 * time.Second, Latency: latencyPlan{5 * time.Second, 200},
-	}
-	quickRelayPlan = relayPlan{
-		Backlog: 20_000, SmallBacklog: 2_000, SignupFor: time.Second, Latency: latencyPlan{time.Second, 100},
-	}
-)
+	},
+	true: {Backlog: 20_000, SmallBacklog: 2_000, SignupFor: time.Second, Latency: latencyPlan{time.Second, 100}},
+}
 
 type relayBench struct {
 	*stage
-	plan      relayPlan
-	sheet     *sheet
-	warmTopic string // publishers connect through it
+	plan  relayPlan
+	sheet *sheet
 }
 
 const outboxTemplate = "bench_outbox"
@@ -96,10 +71,10 @@ func newRelay(st *stage, plan relayPlan) *benchmark {
 		},
 	}, latencyGoals("commit to ack")...)
 	return &benchmark{
-		name: "relay", title: "Outbox and relay: ours and stock Watermill", plan: plan, sheet: b.sheet, goals: goals,
-		prepare: func(ctx context.Context) (err error) {
-			b.warmTopic, err = b.kafka.topic(ctx, partitions)
-			return errors.Join(err, b.migrate(ctx, outboxTemplate, migrations.Outbox, migrations.Customer))
+		stage: st, name: "relay", title: "Outbox and relay: ours and stock Watermill", plan: plan, sheet: b.sheet,
+		goals: goals,
+		prepare: func(ctx context.Context) error {
+			return b.migrate(ctx, outboxTemplate, migrations.Outbox, migrations.Customer)
 		},
 		parts: []part{
 			{name: "drain", steps: b.drainSteps()},
@@ -107,6 +82,25 @@ func newRelay(st *stage, plan relayPlan) *benchmark {
 			{name: "latency", steps: b.latencySteps()},
 		},
 	}
+}
+
+// Every variant is an outbox with its relay, in one database, and runs through the same code.
+type variant interface {
+	// write adds events to the caller's transaction.
+	write(ctx context.Context, tx pgx.Tx, events ...event.Event) error
+	// relay publishes until ctx ends, then returns nil.
+	relay(ctx context.Context, p message.Publisher) error
+	// publisher uses Kafka as this variant does, and notes the messages that the broker has acknowledged.
+	publisher(brokers []string, events *arrivals[string]) (message.Publisher, error)
+	// table has a row for each event that was written.
+	table() string
+	close() error
+}
+
+// queuer is a variant whose write can travel with other statements, and whose relay wakes after each commit.
+type queuer interface {
+	queue(ctx context.Context, b *pgx.Batch, e event.Event) error
+	committed()
 }
 
 type opener func(*database) (variant, error)
@@ -118,7 +112,7 @@ func stockPolling(every time.Duration) opener {
 
 // Without open the variant is nil.
 func (b *relayBench) with(ctx context.Context, open opener, do func(*database, variant) error) error {
-	return b.withCopy(ctx, outboxTemplate, func(db *database) (err error) {
+	return b.withCopy(ctx, outboxTemplate, func(db *database) error {
 		if open == nil {
 			return do(db, nil)
 		}
@@ -126,8 +120,15 @@ func (b *relayBench) with(ctx context.Context, open opener, do func(*database, v
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, v.close()) }()
-		return do(db, v)
+		return errors.Join(do(db, v), v.close())
+	})
+}
+
+func (b *relayBench) withOutboxAndTopic(
+	ctx context.Context, open opener, do func(db *database, v variant, topic string) error,
+) error {
+	return b.with(ctx, open, func(db *database, v variant) error {
+		return b.withTopic(ctx, partitions, func(topic string) error { return do(db, v, topic) })
 	})
 }
 
@@ -135,21 +136,21 @@ func (b *relayBench) with(ctx context.Context, open opener, do func(*database, v
 func (b *relayBench) relaying(
 	ctx context.Context, v variant, events *arrivals[string], do func(context.Context) error,
 ) (err error) {
-	p, err := v.publisher(b.brokers)
+	p, err := v.publisher(b.kafka.Brokers, events)
 	if err != nil {
 		return fmt.Errorf("make publisher: %w", err)
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	first := corpus{}.event(0)
-	first.ID = "warm"
-	if err := p.Publish(b.warmTopic, first.Message()); err != nil {
+	err = b.withTopic(ctx, partitions, func(topic string) error {
+		return p.Publish(topic, message.NewMessage("warm", []byte("{}")))
+	})
+	if err != nil {
 		return fmt.Errorf("publish first message: %w", err)
 	}
 	if err := b.settle(ctx); err != nil {
 		return err
 	}
-	noting := v.noting(p, events)
-	return alongside(ctx, func(ctx context.Context) error { return v.relay(ctx, noting) }, do)
+	return alongside(ctx, func(ctx context.Context) error { return v.relay(ctx, p) }, do)
 }
 
 // Stock sorts the rest of the backlog for each batch, so its rate depends on the size: it drains the same backlog, and
@@ -167,17 +168,13 @@ func (b *relayBench) drainSteps() []step {
 }
 
 func (b *relayBench) drain(ctx context.Context, figure string, open opener, events, keys int) error {
-	return b.with(ctx, open, func(db *database, v variant) error {
-		topic, err := b.kafka.topic(ctx, partitions)
-		if err != nil {
-			return err
-		}
+	return b.withOutboxAndTopic(ctx, open, func(db *database, v variant, topic string) error {
 		if err := fill(ctx, db, v, corpus{topic, keys}, events); err != nil {
 			return err
 		}
 		taken := newArrivals[string](events)
 		var began time.Time
-		err = b.relaying(ctx, v, taken, func(ctx context.Context) error {
+		err := b.relaying(ctx, v, taken, func(ctx context.Context) error {
 			began = time.Now()
 			return taken.await(ctx, events)
 		})
@@ -185,7 +182,7 @@ func (b *relayBench) drain(ctx context.Context, figure string, open opener, even
 			return err
 		}
 		b.sheet.add(figure, float64(events)/taken.last.Sub(began).Seconds())
-		return errors.Join(b.kafka.verify(ctx, topic, events), b.kafka.remove(topic))
+		return b.verify(ctx, topic, events)
 	})
 }
 
@@ -263,22 +260,17 @@ func (b *relayBench) latencySteps() []step {
 }
 
 func (b *relayBench) latency(ctx context.Context, name string, open opener) error {
-	return b.with(ctx, open, func(db *database, v variant) error {
-		topic, err := b.kafka.topic(ctx, partitions)
-		if err != nil {
-			return err
-		}
+	return b.withOutboxAndTopic(ctx, open, func(db *database, v variant, topic string) error {
 		loop := &openLoop{clients: 16, arrivals: newArrivals[string](0)}
 		loop.do = func(ctx context.Context, n int) (string, error) {
 			return strconv.Itoa(n), corpus{topic: topic}.signup(n).store(ctx, db.Pool, v)
 		}
-		err = b.relaying(ctx, v, loop.arrivals, func(ctx context.Context) error {
+		err := b.relaying(ctx, v, loop.arrivals, func(ctx context.Context) error {
 			return loop.measure(ctx, b.stage, b.sheet, name, b.plan.Latency)
 		})
 		if err != nil {
 			return err
 		}
-		return errors.Join(
-			checkStored(ctx, db, v, loop.done), b.kafka.verify(ctx, topic, loop.done), b.kafka.remove(topic))
+		return errors.Join(checkStored(ctx, db, v, loop.done), b.verify(ctx, topic, loop.done))
 	})
 }

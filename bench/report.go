@@ -56,7 +56,7 @@ func (r *report) picture() []byte {
 			lines = append(lines, fmt.Sprintf("%s: %s (%s)", g.Label, withUnit(g.judged(), g.Unit), g.bar()))
 		}
 	}
-	return chart{r.title, lines, r.Groups}.svg()
+	return drawSVG(r.title, lines, r.Groups)
 }
 
 func (r *report) write(dir, name string, out io.Writer) error {
@@ -71,16 +71,4 @@ func (r *report) write(dir, name string, out io.Writer) error {
 	}
 	_, err = fmt.Fprintf(out, "\nwritten: %s and %s.svg\n", filepath.Join(dir, name+".json"), name)
 	return err
-}
-
-// A quick run has no full result.
-func isFullResult(dir, name string) bool {
-	content, err := os.ReadFile(filepath.Join(dir, name+".json"))
-	if err != nil {
-		return false
-	}
-	var r struct {
-		Quick bool `json:"quick"`
-	}
-	return json.Unmarshal(content, &r) == nil && !r.Quick
 }

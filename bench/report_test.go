@@ -21,20 +21,19 @@ import (
 
 // Stock did not keep up, and the path was not measured.
 func sampleReport(quick bool) *report {
-	b := newRelay(&stage{}, fullRelayPlan)
+	b := newRelay(&stage{}, relayPlans[false])
 	for _, g := range b.sheet.groups {
 		for i, f := range g.Figures {
 			if f.ID == "latency.1000.stock.p50" {
 				continue
 			}
 			for round := range 3 {
-				b.sheet.load = float64(round) + 0.25
 				b.sheet.add(f.ID, float64((i+1)*1000+round*50)/float64(len(f.Unit)))
 			}
 		}
 	}
-	b.goals = append(b.goals, newPath(&stage{}, fullPathPlan).goals[3:]...)
-	for _, g := range newPath(&stage{}, fullPathPlan).sheet.groups {
+	b.goals = append(b.goals, newPath(&stage{}, pathPlans[false]).goals[3:]...)
+	for _, g := range newPath(&stage{}, pathPlans[false]).sheet.groups {
 		for _, f := range g.Figures {
 			if b.sheet.byID[f.ID] == nil {
 				b.sheet.byID[f.ID] = f
@@ -59,8 +58,7 @@ func TestTableFitsAHundredColumns(t *testing.T) {
 
 func TestGoalsAreOfFiguresThatFit(t *testing.T) {
 	t.Parallel()
-	for name, on := range smokePlans {
-		b := on(&stage{})
+	for name, b := range smokes() {
 		for _, g := range b.goals {
 			require.LessOrEqual(t, len(g.Label), labelWidth, g.Label)
 			require.NotContains(t, g.ID, " ")
@@ -92,7 +90,7 @@ func TestPictureIsWellFormedAndTheSame(t *testing.T) {
 
 func TestPictureEscapesText(t *testing.T) {
 	t.Parallel()
-	svg := string(chart{"a < b & c", []string{`"l"`}, []*group{{Title: `"p"`, Figures: []*figure{{Label: "<x>"}}}}}.svg())
+	svg := string(drawSVG("a < b & c", []string{`"l"`}, []*group{{Title: `"p"`, Figures: []*figure{{Label: "<x>"}}}}))
 	require.Contains(t, svg, "a &lt; b &amp; c")
 	require.Contains(t, svg, "&lt;x&gt;")
 	require.NotContains(t, svg, "<x>")
@@ -113,9 +111,6 @@ func TestResultHoldsLoadAndWarnings(t *testing.T) {
 	figure := result["groups"].([]any)[0].(map[string]any)["figures"].([]any)[0].(map[string]any)
 	require.Equal(t, "drain.stock.same", figure["id"])
 	require.Len(t, figure["rounds"], 3)
-	require.Equal(t, []any{0.25, 1.25, 2.25}, figure["load_averages"])
-	goal := result["goals"].([]any)[0].(map[string]any)
-	require.InDelta(t, 2.25, goal["load_average"], 0, "the highest")
 
 	r.Machine.Load = 0.9
 	require.Len(t, r.warnings(), 1, "less than half of the cores")
@@ -180,7 +175,7 @@ func TestPercentileIsTheNearestRank(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[number]string{
-		0: "0.00", 0.00364: "0.00364", 0.8: "0.8", 1.234: "1.23", 12.34: "12.3", 123.4: "123", 1234.5: "1,235",
+		0: "0", 0.00364: "0.00364", 0.8: "0.8", 10: "10", 1.234: "1.23", 12.34: "12.3", 123.4: "123", 1234.5: "1,235",
 		1234567: "1,234,567", number(math.NaN()): "-", number(math.Inf(1)): "-",
 	} {
 		require.Equal(t, want, format(v))
@@ -194,12 +189,12 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-func TestNumbersHaveThreeDigits(t *testing.T) {
+func TestNumbersHaveAtMostThreeDigits(t *testing.T) {
 	t.Parallel()
 	check := func(t require.TestingT, v float64) {
 		shown := format(number(v))
 		if v < 999.5 {
-			require.Len(t, strings.ReplaceAll(shown, ".", ""), 3, "%v: %s", v, shown)
+			require.LessOrEqual(t, len(strings.ReplaceAll(shown, ".", "")), 3, "%v: %s", v, shown)
 		}
 		read, err := strconv.ParseFloat(strings.ReplaceAll(shown, ",", ""), 64)
 		require.NoError(t, err)

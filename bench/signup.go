@@ -31,22 +31,23 @@ const signupTimeout = 10 * time.Second
 // store has the three round trips of the Customer service: begin and claim the idempotency key; insert the user, add
 // the event, store the answer; commit. A variant without queue takes one more. Without a variant it adds no event.
 func (s signup) store(ctx context.Context, pool *pgxpool.Pool, v variant) error {
+	q, isQueuer := v.(queuer)
 	whole := command.Transaction{Pool: pool, Timeout: signupTimeout}
 	claim := command.Claim{Scope: "signup", Key: s.key, Fingerprint: anyFingerprint}
 	_, err := whole.Once(ctx, claim, 24*time.Hour,
 		func(ctx context.Context, tx pgx.Tx, writes *pgx.Batch) (command.Answer, error) {
-			writes.Queue(insertUserSQL, s.user, s.email, s.email, "Ada Lovelace", "pending_verification", s.event.Time)
+			writes.Queue(insertUserSQL, s.user, s.email, s.email, visitor, "pending_verification", s.event.Time)
 			answer := command.Answer{Status: http.StatusCreated, Body: anyAnswer}
-			if q, is := v.(queuer); is {
+			switch {
+			case isQueuer:
 				return answer, q.queue(ctx, writes, s.event)
-			}
-			if v == nil {
+			case v == nil:
 				return answer, nil
 			}
 			return answer, v.write(ctx, tx, s.event)
 		})
-	if err == nil && v != nil {
-		v.committed()
+	if err == nil && isQueuer {
+		q.committed()
 	}
 	return err
 }

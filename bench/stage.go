@@ -15,81 +15,63 @@ import (
 
 	"example.com/twinbox/dev/local/broker"
 	"example.com/twinbox/dev/local/postgres"
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/migrations"
 )
 
-// settings differ from the server's defaults.
-var settings = map[string]string{
-	"wal_level": "replica", // the default; the package's own is "logical"
-}
-
 type stage struct {
-	dir     string
-	server  *postgres.Server
-	broker  *broker.Broker // nil with --brokers
-	brokers []string
-	admin   *pgx.Conn
-	kafka   *kafkaAdmin
-	made    int // databases so far, for their names
+	dir      string
+	server   *postgres.Server
+	inMemory bool // without --brokers
+	kafka    kafka.Config
+	admin    *pgx.Conn
+	made     int // databases so far, for their names
 }
 
 const stopTimeout = 30 * time.Second
 
-// The caller must call close.
-func openStage(ctx context.Context, o options, notes io.Writer) (s *stage, err error) {
-	s = &stage{brokers: o.Brokers}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.close())
-		}
-	}()
+func (s *stage) withServers(ctx context.Context, o options, notes io.Writer, do func() error) (err error) {
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
-		return s, fmt.Errorf("create folder: %w", err)
+		return fmt.Errorf("create folder: %w", err)
 	}
 	if s.dir, err = os.MkdirTemp(o.Dir, "bench-"); err != nil {
-		return s, fmt.Errorf("create folder: %w", err)
+		return fmt.Errorf("create folder: %w", err)
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
 	if err := os.Chmod(s.dir, 0o755); err != nil { // the server of root may run as another user
-		return s, fmt.Errorf("open folder: %w", err)
+		return fmt.Errorf("open folder: %w", err)
 	}
 	if s.server, err = postgres.Start(ctx, postgres.Config{
-		Dir: filepath.Join(s.dir, "postgres"), BinDir: o.PGBin, Durable: !o.NoSync, Settings: settings, Progress: notes,
+		Dir: filepath.Join(s.dir, "postgres"), BinDir: o.PGBin, Durable: !o.NoSync, Progress: notes,
+		Settings: map[string]string{"wal_level": "replica"}, // the server's default; the package's own is "logical"
 	}); err != nil {
-		return s, err
+		return err
 	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		err = errors.Join(err, s.server.Stop(ctx))
+	}()
 	if s.admin, err = pgx.Connect(ctx, s.server.DSN("postgres")); err != nil {
-		return s, fmt.Errorf("connect: %w", err)
+		return fmt.Errorf("connect: %w", err)
 	}
-	if len(s.brokers) == 0 {
-		if s.broker, err = broker.Start(ctx, broker.Config{}); err != nil {
-			return s, err
-		}
-		s.brokers = []string{s.broker.Addr()}
+	defer func() { _ = s.admin.Close(context.WithoutCancel(ctx)) }()
+	if s.inMemory = len(o.Brokers) == 0; !s.inMemory {
+		s.kafka.Brokers = o.Brokers
+		return do()
 	}
-	s.kafka, err = newKafkaAdmin(s.brokers)
-	return s, err
+	return withBroker(ctx, func(kafka kafka.Config) error {
+		s.kafka = kafka
+		return do()
+	})
 }
 
-func (s *stage) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
-	var problems []error
-	if s.kafka != nil {
-		problems = append(problems, s.kafka.close())
+func withBroker(ctx context.Context, do func(kafka.Config) error) error {
+	b, err := broker.Start(ctx, broker.Config{})
+	if err != nil {
+		return err
 	}
-	if s.broker != nil {
-		problems = append(problems, s.broker.Close())
-	}
-	if s.admin != nil {
-		_ = s.admin.Close(ctx)
-	}
-	if s.server != nil {
-		problems = append(problems, s.server.Stop(ctx))
-	}
-	if s.dir != "" {
-		problems = append(problems, os.RemoveAll(s.dir))
-	}
-	return errors.Join(problems...)
+	return errors.Join(do(kafka.Config{Brokers: []string{b.Addr()}}), b.Close())
 }
 
 func (s *stage) migrate(ctx context.Context, name string, sets ...migrations.Set) error {
@@ -107,7 +89,7 @@ type database struct {
 }
 
 // The default of DATABASE_MAX_CONNECTIONS.
-const maxConns = 40
+const maxConns = "&pool_max_conns=40"
 
 // A new copy keeps a measurement from inheriting dead rows.
 func (s *stage) withCopy(ctx context.Context, of string, do func(*database) error) (err error) {
@@ -117,12 +99,7 @@ func (s *stage) withCopy(ctx context.Context, of string, do func(*database) erro
 	if _, err := s.admin.Exec(ctx, "create database "+d.name+" template "+of); err != nil {
 		return fmt.Errorf("create database: %w", err)
 	}
-	cfg, err := pgxpool.ParseConfig(d.dsn)
-	if err != nil {
-		return fmt.Errorf("read DSN: %w", err)
-	}
-	cfg.MaxConns = maxConns
-	if d.Pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
+	if d.Pool, err = pgxpool.New(ctx, d.dsn+maxConns); err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
 	defer func() {

@@ -15,7 +15,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
+	_ "github.com/jackc/pgx/v5/stdlib" // driver pgx
 
 	"example.com/twinbox/internal/event"
 )
@@ -40,11 +40,11 @@ const (
 var stockSchema = wsql.DefaultPostgreSQLSchema{}
 
 func newStock(db *database, poll time.Duration) (variant, error) {
-	cfg, err := pgx.ParseConfig(db.dsn)
+	sqlDB, err := sql.Open("pgx", db.dsn)
 	if err != nil {
-		return nil, fmt.Errorf("read DSN: %w", err)
+		return nil, fmt.Errorf("open database: %w", err)
 	}
-	s := &stock{sqlDB: stdlib.OpenDB(*cfg), poll: poll}
+	s := &stock{sqlDB: sqlDB, poll: poll}
 	subscriber, err := s.subscriber()
 	if err == nil {
 		err = subscriber.SubscribeInitialize(stockQueue)
@@ -84,8 +84,6 @@ func (*stock) write(ctx context.Context, tx pgx.Tx, events ...event.Event) error
 	return enveloping.Publish(events[0].Topic, msgs...)
 }
 
-func (*stock) committed() {}
-
 func (s *stock) relay(ctx context.Context, p message.Publisher) error {
 	subscriber, err := s.subscriber()
 	if err != nil {
@@ -99,7 +97,12 @@ func (s *stock) relay(ctx context.Context, p message.Publisher) error {
 	return runRouter(ctx, fwd.Run, fwd.Running(), fwd.Close)
 }
 
-func (*stock) publisher(brokers []string) (message.Publisher, error) {
+func (*stock) publisher(brokers []string, events *arrivals[string]) (message.Publisher, error) {
+	p, err := newStockPublisher(brokers)
+	return stockPublisher{p, events}, err
+}
+
+func newStockPublisher(brokers []string) (message.Publisher, error) {
 	cfg := wkafka.DefaultSaramaSyncPublisherConfig()
 	cfg.Version = sarama.V3_6_0_0
 	cfg.Producer.RequiredAcks = sarama.WaitForAll
@@ -112,10 +115,6 @@ func (*stock) publisher(brokers []string) (message.Publisher, error) {
 		}),
 		OverwriteSaramaConfig: cfg,
 	}, watermill.NopLogger{})
-}
-
-func (*stock) noting(p message.Publisher, events *arrivals[string]) message.Publisher {
-	return stockPublisher{p, events}
 }
 
 func (*stock) table() string { return "watermill_" + stockQueue }

@@ -8,13 +8,6 @@ import (
 	"strings"
 )
 
-// The SVG needs no other file and reads on light and dark pages.
-type chart struct {
-	title  string
-	lines  []string // below the title
-	groups []*group // a panel each
-}
-
 const (
 	chartWidth  = 860
 	margin      = 24
@@ -38,25 +31,24 @@ text{font:13px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fil
 </style>
 `
 
-// The same chart gives the same bytes.
-func (c chart) svg() []byte {
+// drawSVG needs no other file, and its picture reads on light and dark pages. Each group has a panel. The same input
+// gives the same bytes.
+func drawSVG(title string, lines []string, groups []*group) []byte {
 	var body bytes.Buffer
 	y := margin
-	text(&body, margin, y+20, "h", "start", c.title)
+	text(&body, margin, y+20, "h", "start", title)
 	y += titleHeight
-	for _, line := range c.lines {
+	for _, line := range lines {
 		text(&body, margin, y, "n", "start", line)
 		y += lineHeight
 	}
-	for _, g := range c.groups {
+	for _, g := range groups {
 		y = g.draw(&body, y) + panelGap
 	}
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">`,
 		chartWidth, y, chartWidth, y)
-	fmt.Fprintf(&out, "\n<title>%s</title>\n%s", html.EscapeString(c.title), style)
-	out.Write(body.Bytes())
-	out.WriteString("</svg>\n")
+	fmt.Fprintf(&out, "\n<title>%s</title>\n%s%s</svg>\n", html.EscapeString(title), style, &body)
 	return out.Bytes()
 }
 
@@ -84,7 +76,7 @@ func (f *figure) draw(w *bytes.Buffer, y int, longest number) {
 		return math.Round(10*(barsFrom+float64(n/longest)*(barsTo-barsFrom))) / 10
 	}
 	middle := y + barHeight/2 + 2
-	text(w, barsFrom-10, middle+5, "", "end", f.Label)
+	text(w, barsFrom-10, middle+5, "l", "end", f.Label)
 	fmt.Fprintf(w, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%g\" height=\"%d\" rx=\"2\"/>\n", colourOf(f.ID),
 		barsFrom, middle-barHeight/2, max(at(f.Median)-barsFrom, 1), barHeight)
 	if f.Max > f.Min {
@@ -105,12 +97,6 @@ func colourOf(id string) string {
 }
 
 func text(w *bytes.Buffer, x, y int, class, anchor, content string) {
-	if content == "" {
-		return
-	}
-	if class != "" {
-		class = fmt.Sprintf(` class="%s"`, class)
-	}
-	fmt.Fprintf(w, "<text%s x=\"%d\" y=\"%d\" text-anchor=\"%s\">%s</text>\n", class, x, y, anchor,
+	fmt.Fprintf(w, "<text class=\"%s\" x=\"%d\" y=\"%d\" text-anchor=\"%s\">%s</text>\n", class, x, y, anchor,
 		html.EscapeString(content))
 }

@@ -15,7 +15,6 @@ import (
 const (
 	labelWidth = 43
 	valueWidth = 11
-	loadWidth  = 8
 )
 
 func (r *report) print(w io.Writer) error {
@@ -23,7 +22,7 @@ func (r *report) print(w io.Writer) error {
 	for _, warning := range r.warnings() {
 		fmt.Fprintf(&t, "%s\n\n", warning)
 	}
-	fmt.Fprintf(&t, "%-*s%*s%*s  %s\n", labelWidth, "GOALS", valueWidth, "figure", loadWidth, "load", "goal")
+	fmt.Fprintf(&t, "%-*s%*s  %s\n", labelWidth, "GOALS", valueWidth, "figure", "goal")
 	for _, g := range r.Goals {
 		g.print(&t)
 	}
@@ -49,8 +48,7 @@ func (g goal) print(t *bytes.Buffer) {
 	case !g.Reached:
 		verdict = "MISSED"
 	}
-	fmt.Fprintf(t, "%-*s%*s%*s  %-18s %s\n", labelWidth, g.Label, valueWidth, format(g.judged()), loadWidth,
-		format(g.Load), g.bar(), verdict)
+	fmt.Fprintf(t, "%-*s%*s  %-18s %s\n", labelWidth, g.Label, valueWidth, format(g.judged()), g.bar(), verdict)
 }
 
 func (g *group) print(t *bytes.Buffer) {
@@ -58,15 +56,14 @@ func (g *group) print(t *bytes.Buffer) {
 	if g.Note != "" {
 		fmt.Fprintf(t, "(%s)\n", g.Note)
 	}
-	fmt.Fprintf(t, "%-*s%*s%*s%*s%*s\n", labelWidth, "", valueWidth, "median", valueWidth, "min", valueWidth, "max",
-		loadWidth, "load")
+	fmt.Fprintf(t, "%-*s%*s%*s%*s\n", labelWidth, "", valueWidth, "median", valueWidth, "min", valueWidth, "max")
 	for _, f := range g.Figures {
-		fmt.Fprintf(t, "%-*s%*s%*s%*s%*s  %s\n", labelWidth, f.Label, valueWidth, format(f.Median), valueWidth,
-			format(f.Min), valueWidth, format(f.Max), loadWidth, format(f.highestLoad()), f.Unit)
+		fmt.Fprintf(t, "%-*s%*s%*s%*s  %s\n", labelWidth, f.Label, valueWidth, format(f.Median), valueWidth,
+			format(f.Min), valueWidth, format(f.Max), f.Unit)
 	}
 }
 
-// The limits are where a value is rounded up to one digit more.
+// From 1,000 on it has all digits, below that three.
 func format(n number) string {
 	v := float64(n)
 	switch abs := math.Abs(v); {
@@ -74,12 +71,6 @@ func format(n number) string {
 		return "-"
 	case abs >= 999.5:
 		return thousands(int64(math.Round(v)))
-	case abs >= 99.95:
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	case abs >= 9.995:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	case abs >= 0.9995 || v == 0:
-		return strconv.FormatFloat(v, 'f', 2, 64)
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }

@@ -47,11 +47,7 @@ func (s *stage) withServers(ctx context.Context, o options, notes io.Writer, do 
 	}); err != nil {
 		return err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-		defer cancel()
-		err = errors.Join(err, s.server.Stop(ctx))
-	}()
+	defer func() { err = errors.Join(err, s.server.Close()) }()
 	if s.admin, err = pgx.Connect(ctx, s.server.DSN("postgres")); err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}

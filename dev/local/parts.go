@@ -121,12 +121,9 @@ func (h *stack) runDatabase(server *postgres.Server) {
 	for _, s := range h.cfg.services() {
 		h.at.Databases[s.Name] = server.DSN(s.Name)
 	}
-	b := &breakable{running: databasePart{server}}
-	b.kill = func() error { return b.running.(databasePart).Kill() }
-	b.again = func(ctx context.Context) (part, error) {
-		again, err := server.Restart(ctx)
-		return databasePart{again}, err
-	}
+	b := &breakable{running: server}
+	b.kill = func() error { return b.running.(*postgres.Server).Kill() }
+	b.again = func(ctx context.Context) (part, error) { return server.Restart(ctx) }
 	h.faults.parts[faultPostgres] = b
 	h.group.Go("postgresql", b.run)
 }
@@ -138,18 +135,6 @@ func (h *stack) runBroker(server *broker.Broker, cfg broker.Config) {
 	b.again = func(ctx context.Context) (part, error) { return broker.Start(ctx, cfg) }
 	h.faults.parts[faultKafka] = b
 	h.group.Go("broker", b.run)
-}
-
-type databasePart struct{ *postgres.Server }
-
-// stopTimeout covers the last checkpoint. After a first start that is an fsync of 400 files, more than 10 s on a slow
-// disk.
-const stopTimeout = 25 * time.Second
-
-func (s databasePart) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
-	return s.Stop(ctx)
 }
 
 // startPostgres keeps the log off the screen: a stopping program causes a line per connection.

@@ -87,7 +87,7 @@ func (c *cluster) create(ctx context.Context, sets []migrations.Set) (*pgxpool.P
 }
 
 func (c *cluster) drop(name string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	return c.exec(ctx, "drop database if exists "+name+" with (force)")
 }

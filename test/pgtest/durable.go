@@ -25,7 +25,7 @@ func Restart(t testing.TB, server *postgres.Server) *postgres.Server {
 	t.Helper()
 	again, err := server.Restart(t.Context())
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, stopServer(again)) })
+	t.Cleanup(func() { require.NoError(t, again.Close()) })
 	return again
 }
 
@@ -43,6 +43,6 @@ func On(t testing.TB, dir string) *postgres.Server {
 	t.Helper()
 	server, err := postgres.Start(t.Context(), found(postgres.Config{Dir: dir, Durable: true}))
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, stopServer(server)) })
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
 	return server
 }

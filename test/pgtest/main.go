@@ -86,8 +86,6 @@ func found(cfg postgres.Config) postgres.Config {
 	return cfg
 }
 
-const stopTimeout = 30 * time.Second
-
 func (c *cluster) stop() error {
 	if c.server == nil {
 		return nil
@@ -95,15 +93,9 @@ func (c *cluster) stop() error {
 	if len(c.kept) == 0 {
 		return removeServer(c.server, c.folder)
 	}
-	return errors.Join(stopServer(c.server), keepFolder(c.folder, c.kept))
-}
-
-func stopServer(server *postgres.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
-	return server.Stop(ctx)
+	return errors.Join(c.server.Close(), keepFolder(c.folder, c.kept))
 }
 
 func removeServer(server *postgres.Server, folder string) error {
-	return errors.Join(stopServer(server), removeFolder(folder))
+	return errors.Join(server.Close(), removeFolder(folder))
 }

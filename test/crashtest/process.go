@@ -1,7 +1,6 @@
 package crashtest
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"io"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/local/child"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -23,14 +23,28 @@ const Patience = time.Minute
 
 // Process is a child, seen from the test, which kills it at its end. A test that fails logs the child's standard error.
 type Process struct {
-	cmd   *exec.Cmd
-	stdin io.Closer
-	ended chan struct{}
-	err   error // read after ended
+	*child.Process
 
-	mu    sync.Mutex
-	lines []string
-	log   strings.Builder
+	stdin    io.Closer
+	out, log output
+}
+
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements [io.Writer].
+func (o *output) Write(text []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(text)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 // Start starts a process with its role, which must survive JSON.
@@ -40,52 +54,27 @@ func Start(t testing.TB, role any) *Process {
 	require.NoError(t, err)
 	path, err := os.Executable()
 	require.NoError(t, err)
+	p := &Process{}
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, "-test.run=^$") // the cleanup below ends it
-	p := &Process{cmd: cmd, ended: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), variable+"="+string(told))
-	p.cmd.Stderr = (*stderr)(p)
-	p.stdin, err = p.cmd.StdinPipe()
+	cmd.Env = append(os.Environ(), variable+"="+string(told))
+	cmd.Stdout, cmd.Stderr = &p.out, &p.log
+	p.stdin, err = cmd.StdinPipe()
 	require.NoError(t, err)
-	stdout, err := p.cmd.StdoutPipe()
+	p.Process, err = child.Start(cmd, syscall.SIGKILL)
 	require.NoError(t, err)
-	require.NoError(t, p.cmd.Start())
-	go func() {
-		defer close(p.ended)
-		for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
-			p.add(scanner.Text())
-		}
-		p.err = p.cmd.Wait()
-	}()
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill()
-		<-p.ended
+		require.NoError(t, p.Kill())
 		if t.Failed() {
-			t.Logf("stderr of process %d:\n%s", p.cmd.Process.Pid, &p.log)
+			t.Logf("stderr of process %d:\n%s", p.PID(), &p.log)
 		}
 	})
 	return p
 }
 
-type stderr Process
-
-func (w *stderr) Write(text []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.log.Write(text)
-}
-
-func (p *Process) add(line string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.lines = append(p.lines, line)
-}
-
 // Count returns how many of the printed lines begin with prefix.
 func (p *Process) Count(prefix string) (n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, line := range p.lines {
-		if strings.HasPrefix(line, prefix) {
+	for line := range strings.Lines(p.out.String()) {
+		if strings.HasPrefix(line, prefix) && strings.HasSuffix(line, "\n") {
 			n++
 		}
 	}
@@ -98,16 +87,13 @@ func (p *Process) Await(t testing.TB, n int, prefix string) {
 	t.Helper()
 	testkit.Until(t, func() bool {
 		select {
-		case <-p.ended:
-			require.GreaterOrEqual(t, p.Count(prefix), n, "the process ended (%v) before it printed %q so often", p.err, prefix)
+		case <-p.Done():
+			require.GreaterOrEqual(t, p.Count(prefix), n, "it ended (%v) before it printed %q so often", p.Err(), prefix)
 		default:
 		}
 		return p.Count(prefix) >= n
 	}, "the process prints %q not %d times", prefix, n)
 }
-
-// Signal sends a signal. It does nothing when the process has ended.
-func (p *Process) Signal(signal os.Signal) { _ = p.cmd.Process.Signal(signal) }
 
 // Thaw lets a frozen process continue. It repeats the signal until one arrives after the stop, and sends one more after
 // the child has printed that it continues. The child may print so before its threads stop:
@@ -119,7 +105,7 @@ func (p *Process) Thaw(t testing.TB) {
 	t.Helper()
 	testkit.Until(t, func() bool {
 		goesOn := p.Count(thawed) > 0
-		p.Signal(syscall.SIGCONT)
+		require.NoError(t, p.Signal(syscall.SIGCONT))
 		return goesOn
 	}, "the process does not go on")
 }
@@ -127,15 +113,12 @@ func (p *Process) Thaw(t testing.TB) {
 // CloseInput ends the process's standard input.
 func (p *Process) CloseInput() { _ = p.stdin.Close() }
 
-// Ended is closed when the process has ended.
-func (p *Process) Ended() <-chan struct{} { return p.ended }
-
 // Wait returns how the process ended. The test fails after [Patience].
 func (p *Process) Wait(t testing.TB) error {
 	t.Helper()
 	select {
-	case <-p.ended:
-		return p.err
+	case <-p.Done():
+		return p.Err()
 	case <-time.After(Patience):
 		require.FailNow(t, "the process does not end")
 		return nil

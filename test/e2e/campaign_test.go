@@ -174,7 +174,7 @@ func (c *campaign) requireReplicas(t *testing.T) {
 	for _, replicas := range c.services {
 		for _, r := range replicas {
 			select {
-			case <-r.process.Ended():
+			case <-r.process.Done():
 				require.FailNow(t, r.name+" has ended: "+fmt.Sprint(r.process.Wait(t)))
 			default:
 			}
@@ -337,15 +337,15 @@ func (c *campaign) report(t *testing.T) {
 // kill ends a process as a crash does. Another one takes its place.
 func (r *replica) kill(t *testing.T) {
 	t.Helper()
-	r.process.Signal(syscall.SIGKILL)
-	<-r.process.Ended()
+	require.NoError(t, r.process.Signal(syscall.SIGKILL))
+	<-r.process.Done()
 	r.start(t)
 }
 
 // freeze stops a process until others have taken its lead and its partitions, and lets it go on.
 func (r *replica) freeze(t *testing.T) {
 	t.Helper()
-	r.process.Signal(syscall.SIGSTOP)
+	require.NoError(t, r.process.Signal(syscall.SIGSTOP))
 	rest(t, frozenFor)
-	r.process.Signal(syscall.SIGCONT)
+	require.NoError(t, r.process.Signal(syscall.SIGCONT))
 }

@@ -65,7 +65,7 @@ func TestAMemberThatDiesAroundTheOffsetCommit(t *testing.T) {
 				reached, goOn := atOffsetCommit(cluster, committed)
 				doomed := s.start(t)
 				<-reached
-				doomed.Signal(syscall.SIGKILL)
+				require.NoError(t, doomed.Signal(syscall.SIGKILL))
 				require.EqualError(t, doomed.Wait(t), crashtest.Killed)
 				require.Equal(t, committed, s.committed(t) > 0)
 				goOn()

@@ -165,7 +165,7 @@ func (s *stage) start(t *testing.T) *crashtest.Process {
 func end(t *testing.T, p *crashtest.Process) {
 	t.Helper()
 	p.Await(t, 1, "started")
-	p.Signal(syscall.SIGTERM)
+	require.NoError(t, p.Signal(syscall.SIGTERM))
 	require.NoError(t, p.Wait(t))
 }
 

@@ -154,7 +154,7 @@ func TestMembersChurn(t *testing.T) {
 		}
 		s.await(t, (version-1)*5-40) // most of the events come while the next member joins
 		if p := crowd[i]; round%2 == 0 {
-			p.Signal(syscall.SIGKILL)
+			require.NoError(t, p.Signal(syscall.SIGKILL))
 			_ = p.Wait(t)
 			takeOffsets()
 			kills++

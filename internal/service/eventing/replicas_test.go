@@ -46,7 +46,7 @@ func TestAPoisonRecordIsFoundByTwoReplicas(t *testing.T) {
 						continue
 					}
 					select {
-					case <-p.Ended():
+					case <-p.Done():
 						require.EqualError(t, p.Wait(t), crashtest.Killed)
 						deaths++
 						again := i

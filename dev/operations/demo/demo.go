@@ -22,7 +22,7 @@ import (
 type Config struct {
 	Services []*client.Service
 	// Act makes the nth event, and returns the id of its subject. The same n again must change nothing. It is repeated
-	// until it succeeds or returns a [FinalError].
+	// until it succeeds, as long as Settle.
 	Act func(ctx context.Context, n int) (id string, err error)
 	// Acted describes Act, such as "signed up".
 	Acted string
@@ -49,22 +49,15 @@ type Fault struct {
 	Cause func(ctx context.Context, run *Run) (string, error)
 }
 
-// FinalError reports that a repeated [Config.Act] cannot succeed.
-type FinalError struct{ Err error }
-
-func (e *FinalError) Error() string { return e.Err.Error() }
-func (e *FinalError) Unwrap() error { return e.Err }
-
 // Run is a running demonstration.
 type Run struct {
 	cfg   Config
 	began time.Time
 	told  map[string]string // reported causes, by service
+	fail  func(error)       // no verdict is possible
 
-	mu     sync.Mutex
-	made   map[int]string
-	failed error // why no verdict is possible
-	unsaid error // of the first line that could not be written
+	mu   sync.Mutex
+	made map[int]string
 }
 
 // MaxRate is more than a person can look at.
@@ -78,7 +71,9 @@ func Play(ctx context.Context, cfg Config) error {
 	if cfg.Settle == 0 {
 		cfg.Settle = defaultSettle
 	}
-	r := &Run{cfg: cfg, began: time.Now(), made: map[int]string{}}
+	acting, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	r := &Run{cfg: cfg, began: time.Now(), fail: fail, made: map[int]string{}}
 	if now := look(ctx, cfg.Services); now.err != nil {
 		return fmt.Errorf("look at the system: %w", now.err)
 	}
@@ -90,32 +85,18 @@ func Play(ctx context.Context, cfg Config) error {
 			r.tell(look(watched, cfg.Services))
 		}
 	})
-	faults.Go(func() { r.causeAll(ctx) })
-	r.actAll(ctx)
+	faults.Go(func() { r.causeAll(acting) })
+	r.actAll(acting)
 	faults.Wait()
 	watch()
 	watching.Wait()
-	if r.failed == nil {
-		r.failed = r.settle(whole)
+	if err := context.Cause(acting); err != nil && !errors.Is(err, context.Cause(ctx)) {
+		return err
 	}
-	if r.failed != nil {
-		return r.failed
+	if err := r.settle(whole); err != nil {
+		return err
 	}
 	return r.judge(whole)
-}
-
-func (r *Run) fail(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.failed == nil {
-		r.failed = err
-	}
-}
-
-func (r *Run) hasFailed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failed != nil
 }
 
 func (r *Run) some(most int) map[int]string {
@@ -148,7 +129,7 @@ func (r *Run) actAll(ctx context.Context) {
 	var all errgroup.Group
 	all.SetLimit(underWay)
 	defer func() { _ = all.Wait() }()
-	for n := 0; !r.hasFailed(); n++ {
+	for n := 0; ; n++ {
 		all.Go(func() error {
 			r.act(context.WithoutCancel(ctx), n)
 			return nil
@@ -166,15 +147,11 @@ func (r *Run) act(ctx context.Context, n int) {
 	again := failure.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
 	for end := time.Now().Add(r.cfg.Settle); ; _ = failure.Sleep(ctx, again.Next()) {
 		id, err := r.cfg.Act(ctx, n)
-		_, final := errors.AsType[*FinalError](err)
 		switch {
 		case err == nil:
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.made[n] = id
-			return
-		case final:
-			r.fail(err)
 			return
 		case time.Now().After(end):
 			r.fail(fmt.Errorf("no success for %s: %w", r.cfg.Settle, err))
@@ -254,7 +231,5 @@ func (r *Run) say(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	line := fmt.Sprintf("%6.1f s  "+format, append([]any{time.Since(r.began).Seconds()}, args...)...)
-	if _, err := fmt.Fprintln(r.cfg.Out, strings.TrimRight(line, " ")); err != nil && r.unsaid == nil {
-		r.unsaid = err
-	}
+	_, _ = fmt.Fprintln(r.cfg.Out, strings.TrimRight(line, " ")) // the exit code has the verdict, too
 }

@@ -155,11 +155,6 @@ func TestADemonstrationThatDoesNotEndWell(t *testing.T) {
 		change func(*system)
 		says   string
 	}{
-		"a refusal": {
-			func(s *system) {
-				s.act = func(int, int) (string, error) { return "", &FinalError{errors.New("429 signups_used_up")} }
-			}, "429 signups_used_up",
-		},
 		"no success": {
 			func(s *system) {
 				s.cfg.Settle = 10 * time.Millisecond

@@ -14,7 +14,7 @@ import (
 func TestTimePassesForDeadLetters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	box := inboxtest.NewBox(t, b.Pool, inbox.NewMux(), func(c *inbox.Config) { c.Accepts = inboxtest.Only(testType) })
+	box := inboxtest.NewBox(t, b.Pool, inbox.NewMux(), func(c *inbox.Config) { c.Accepts = acceptsTestType })
 	event := inboxtest.NewEvent()
 	event.Data = []byte(`{"value":1}`)
 	before := box.RequireOutcome(t, inbox.Dead, event).DeadLetter

@@ -11,13 +11,12 @@ import (
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/testkit"
 )
 
 const ignoredType = "com.example.unhandled.v1"
 
-func acceptsOne(cfg *inbox.Config) { cfg.Accepts = inboxtest.Only(testType) }
+func acceptsOne(cfg *inbox.Config) { cfg.Accepts = acceptsTestType }
 
 func TestEventsThatComeOutOfOrder(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/test/inboxtest"
 )
 
 const beginPoint = `insert into inbox_point (consumer, topic, partition, next_offset) values ('test', 'topic-1', 2, $1)`
@@ -295,7 +294,7 @@ func TestWhichRecordsADatabaseKnows(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.Config.Order, b.Config.MaxAttempts = inbox.Strict, 1
-	b.Config.Accepts = inboxtest.Only(testType)
+	b.Config.Accepts = acceptsTestType
 	in, handle := b.handle(t, failing(func(context.Context, pgx.Tx) error { return errors.New("ill") }))
 	garbage := message.NewMessage("", []byte("no event"))
 	garbage.SetContext(record(t, v("x", 1), 9).Context())

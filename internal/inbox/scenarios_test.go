@@ -11,7 +11,6 @@ import (
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/test/inboxtest"
 )
 
 func v(key string, version int64) event.Event {
@@ -216,7 +215,7 @@ var scenarios = map[string]scenario{
 		watermark: 1,
 	},
 	"not for this consumer": {
-		configure: func(c *inbox.Config) { c.Accepts = inboxtest.Only(testType) },
+		configure: func(c *inbox.Config) { c.Accepts = acceptsTestType },
 		events:    threeWithBadMiddle,
 		spoil: func(i int, m *message.Message) {
 			if i == 1 || i == 3 {

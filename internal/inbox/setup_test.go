@@ -71,3 +71,5 @@ func orderEvent() event.Event {
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Data: []byte(`{"total":99}`),
 	}
 }
+
+func acceptsTestType(eventType string) bool { return eventType == testType }

@@ -153,7 +153,7 @@ func TestARedeliveryEndsNoSuspicion(t *testing.T) {
 	b := setup(t)
 	b.Exec(t, `update inbox_horizon set remembers_from = '2025-01-01'`)
 	b.Config.Batch, b.Config.Order = 1, inbox.Latest
-	b.Config.Accepts = inboxtest.Only(testType)
+	b.Config.Accepts = acceptsTestType
 	ignored, old := newEvent(), at(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC))
 	ignored.Type = "com.example.other.v1"
 	known, stale := v("key-1", 2), v("key-1", 1)

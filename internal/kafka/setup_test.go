@@ -2,13 +2,17 @@ package kafka_test
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"testing"
+	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
 )
@@ -25,10 +29,22 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	quiet    = slog.New(slog.DiscardHandler)
-	newEvent = kafkatest.Event
-	admin    = kafkatest.Admin
+	quiet = slog.New(slog.DiscardHandler)
+	admin = kafkatest.Admin
 )
+
+// newEvent returns the nth message of a key, with the id key-n.
+func newEvent(key string, n int) *message.Message {
+	return event.Event{
+		ID:      fmt.Sprintf("%s-%d", key, n),
+		Source:  "/test",
+		Type:    "com.example.test.v1",
+		Key:     key,
+		Time:    time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Version: int64(n),
+		Data:    []byte(fmt.Sprintf(`{"n":%d}`, n)),
+	}.Message()
+}
 
 func newPublisher(t testing.TB, cfg kafka.Config) *kafka.Publisher {
 	t.Helper()

@@ -121,14 +121,6 @@ func NewEventOf[T any](t testing.TB, of event.Definition[T], key string, version
 // Deliver hands the event over as the next record, and resumes the events of its key that waited for it.
 func (b *Box) Deliver(t testing.TB, e event.Event) Delivery {
 	t.Helper()
-	got, err := b.deliver(t, e)
-	if err != nil {
-		t.Fatalf("deliver %s: %v", e.Type, err)
-	}
-	return got
-}
-
-func (b *Box) deliver(t testing.TB, e event.Event) (got Delivery, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), WaitLimit)
@@ -140,23 +132,25 @@ func (b *Box) deliver(t testing.TB, e event.Event) (got Delivery, err error) {
 	clear(b.outcomes)
 	b.failures, b.failed = 0, nil
 	before := len(b.emitted(t, e.ID))
-	_, err = b.in.Middleware(b.attempt)(msg)
+	_, err := b.in.Middleware(b.attempt)(msg)
 	failed := b.failed
 	if err == nil {
 		err = b.replayer.ResumeRound(ctx)
 	}
-	got = Delivery{Outcome: b.outcomes[e.ID], Err: cmp.Or(failed, err), Emitted: b.emitted(t, e.ID)[before:]}
+	got := Delivery{Outcome: b.outcomes[e.ID], Err: cmp.Or(failed, err), Emitted: b.emitted(t, e.ID)[before:]}
 	if ctx.Err() != nil {
-		return got, fmt.Errorf("not handled in %s: %w", WaitLimit, got.Err)
+		t.Fatalf("deliver %s: not handled in %s: %v", e.Type, WaitLimit, got.Err)
 	}
 	if err != nil {
 		got.Outcome, got.Err = inbox.Failed, err
 	}
-	got.DeadLetter, err = b.letter(ctx, e.ID)
+	if got.DeadLetter, err = b.letter(ctx, e.ID); err != nil {
+		t.Fatalf("deliver %s: %v", e.Type, err)
+	}
 	if got.DeadLetter != nil && got.Err == nil && got.Outcome == inbox.Dead {
 		got.Err = errors.New(got.DeadLetter.Code + ": " + got.DeadLetter.Error)
 	}
-	return got, err
+	return got
 }
 
 func (b *Box) emitted(t testing.TB, id string) []event.Event {

@@ -159,11 +159,6 @@ func (h *Host) CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.
 	return h.Copy(ctx, tx, letter)
 }
 
-// Only accepts events of one type.
-func Only(accepted string) func(eventType string) bool {
-	return func(eventType string) bool { return eventType == accepted }
-}
-
 // Type is the type of the events.
 const Type = "com.example.test.v1"
 

@@ -9,6 +9,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -16,9 +17,7 @@ import (
 func Topic(t testing.TB, brokers []string, partitions int32) string {
 	t.Helper()
 	name := unique(t)
-	admin, err := sarama.NewClusterAdmin(brokers, config())
-	require.NoError(t, err, "connect to broker")
-	defer func() { require.NoError(t, admin.Close()) }()
+	admin := Admin(t, brokers)
 	detail := &sarama.TopicDetail{NumPartitions: partitions, ReplicationFactor: 1}
 	require.NoError(t, admin.CreateTopic(name, detail, false), "create topic")
 	testkit.Until(t, func() bool {
@@ -102,6 +101,14 @@ func readPartition(
 			require.FailNow(t, "partition not readable to its end", "partition %d, %d records", partition, len(records))
 		}
 	}
+}
+
+// NewPublisher returns a publisher that writes to topics without an outbox. Close it.
+func NewPublisher(t testing.TB, brokers []string) *kafka.Publisher {
+	t.Helper()
+	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
+	require.NoError(t, err)
+	return publisher
 }
 
 // config has no settings that the tests of package kafka check.

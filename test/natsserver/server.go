@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"time"
 
@@ -21,8 +20,6 @@ type Config struct {
 	Dir string
 	// Durable syncs each write to the disk: about ten times slower.
 	Durable bool
-	// Log receives warnings and errors. Default: none.
-	Log *slog.Logger
 }
 
 // startLimit covers a busy disk: the start reads every stream.
@@ -43,15 +40,15 @@ func Start(ctx context.Context, cfg Config) (*server.Server, error) {
 	nats, err := server.NewServer(&server.Options{
 		Host: host, Port: cmp.Or(at.Port, server.RANDOM_PORT), JetStream: true, StoreDir: cfg.Dir, SyncAlways: cfg.Durable,
 		NoSigs: true, // else it takes the process's signals
+		NoLog:  true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start nats: %w", err)
 	}
-	nats.SetLoggerV2(logAdapter{cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))}, false, false, false)
 	nats.Start()
 	if !nats.ReadyForConnections(startLimit) {
 		nats.Shutdown()
-		return nil, fmt.Errorf("start nats on %s: not ready after %s; its log has the cause", addr, startLimit)
+		return nil, fmt.Errorf("start nats on %s: not ready after %s", addr, startLimit)
 	}
 	return nats, nil
 }
@@ -63,18 +60,3 @@ func requireFree(ctx context.Context, addr string) error {
 	}
 	return listener.Close()
 }
-
-type logAdapter struct{ *slog.Logger }
-
-func (logAdapter) Noticef(string, ...any) {}
-func (logAdapter) Debugf(string, ...any)  {}
-func (logAdapter) Tracef(string, ...any)  {}
-
-func (l logAdapter) Warnf(text string, args ...any) {
-	l.Warn("nats server", "detail", fmt.Sprintf(text, args...))
-}
-
-func (l logAdapter) Errorf(text string, args ...any) {
-	l.Error("nats server", "detail", fmt.Sprintf(text, args...))
-}
-func (l logAdapter) Fatalf(text string, args ...any) { l.Errorf(text, args...) }

@@ -7,10 +7,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"net"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -161,12 +159,7 @@ func fingerprint(sets []migrations.Set) (string, error) {
 // Unreachable returns a pool without a server.
 func Unreachable(t testing.TB) *pgxpool.Pool {
 	t.Helper()
-	cfg, err := pgxpool.ParseConfig("postgres://postgres@127.0.0.1/postgres?sslmode=disable")
-	require.NoError(t, err)
-	cfg.ConnConfig.DialFunc = func(context.Context, string, string) (net.Conn, error) {
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	pool, err := pgxpool.New(t.Context(), "postgres://postgres@127.0.0.1:1/postgres?sslmode=disable")
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	return pool

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync"
 	"syscall"
 )
 
@@ -17,8 +18,11 @@ const (
 	highest = 32_000
 )
 
+// given keeps a port to one caller of this process.
+var given sync.Map
+
 // Pick replaces port 0 of each host:port by a free port, and refuses a taken one. An empty address stays empty. Until
-// its owner opens it, only a process that names the port can take it.
+// its owner opens it, only a process that names the port, or picks it as well, can take it.
 func Pick(ctx context.Context, addrs ...string) ([]string, error) {
 	picked := make([]string, len(addrs))
 	for i, addr := range addrs {
@@ -46,6 +50,9 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 		picked := addr
 		if port == "0" {
 			picked = net.JoinHostPort(host, strconv.Itoa(lowest+rand.IntN(highest-lowest)))
+			if _, isGiven := given.LoadOrStore(picked, true); isGiven {
+				continue
+			}
 		}
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", picked)
 		if err == nil || port != "0" || !errors.Is(err, syscall.EADDRINUSE) {

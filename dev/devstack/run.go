@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -53,7 +52,7 @@ func (c *RunCommand) Run(ctx context.Context, to *kong.Context) error {
 		_, _ = fmt.Fprintf(to.Stderr, "Not used from your shell: %s. To set a service's variable: %s\n",
 			strings.Join(names, ", "), `make run ARGS="--set NAME=VALUE"`)
 	}
-	cfg.Out, cfg.Err, cfg.Colour = to.Stdout, to.Stderr, isTerminal(to.Stdout)
+	cfg.Out, cfg.Err = to.Stdout, to.Stderr
 	return local.Run(ctx, cfg)
 }
 
@@ -88,13 +87,4 @@ func unused(environ []string, all []eventing.Described) (names []string) {
 		}
 	}
 	return names
-}
-
-func isTerminal(out io.Writer) bool {
-	file, ok := out.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" || os.Getenv("NO_COLOR") != "" {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -43,8 +43,6 @@ type Config struct {
 	// Out receives the summary, Err warnings, errors and progress. Default: both are discarded.
 	Out io.Writer `kong:"-"`
 	Err io.Writer `kong:"-"`
-	// Colour allows escape sequences in the summary.
-	Colour bool `kong:"-"`
 	// Ready is called once, when all services are ready.
 	Ready func(Addresses) `kong:"-"`
 }

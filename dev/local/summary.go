@@ -12,7 +12,6 @@ type summary struct {
 	programs []Program
 	dir      string
 	took     time.Duration
-	colour   bool
 }
 
 // curl is the README's sign-up.
@@ -22,14 +21,14 @@ const curl = `curl -XPOST %s/v1/signups -H 'content-type: application/json' ` +
 func (s summary) write(out io.Writer) {
 	var b strings.Builder
 	took := s.took.Round(time.Millisecond).String()
-	fmt.Fprintf(&b, "\n  %s %s\n\n", s.paint(bold, "twinbox"), s.paint(dim, "is ready after "+took))
+	fmt.Fprintf(&b, "\n  twinbox is ready after %s\n\n", took)
 	for _, row := range s.rows() {
-		fmt.Fprintf(&b, "  %s  %s\n", s.paint(dim, fmt.Sprintf("%-18s", row[0])), row[1])
+		fmt.Fprintf(&b, "  %-18s  %s\n", row[0], row[1])
 	}
-	fmt.Fprintf(&b, "\n  Sign up:\n\n    %s\n", s.paint(accent, fmt.Sprintf(curl, Reachable(s.at.API()))))
+	fmt.Fprintf(&b, "\n  Sign up:\n\n    "+curl+"\n", Reachable(s.at.API()))
 	fmt.Fprintf(&b, "\n  The mail appears at %s within a moment.\n", "http://"+s.at.Mailbox)
 	b.WriteString("  Its link shows a button, and the button verifies the address.\n")
-	fmt.Fprintf(&b, "  %s\n\n", s.paint(dim, "Ctrl-C stops everything; the data stays for the next start."))
+	b.WriteString("  Ctrl-C stops everything; the data stays for the next start.\n\n")
 	_, _ = io.WriteString(out, b.String()) // a screen that is gone stops nothing
 }
 
@@ -37,7 +36,7 @@ func (s summary) rows() (rows [][2]string) {
 	for _, p := range s.programs {
 		rows = append(rows, [2]string{p.Title, s.at.Programs[p.Name]})
 		if p.Note != "" {
-			rows = append(rows, [2]string{"", s.paint(dim, p.Note)})
+			rows = append(rows, [2]string{"", p.Note})
 		}
 	}
 	for _, name := range s.at.Names {
@@ -51,17 +50,4 @@ func (s summary) rows() (rows [][2]string) {
 	}
 	return append(rows, [2]string{"Kafka", s.at.KafkaBrokers}, [2]string{"SMTP", s.at.SMTP},
 		[2]string{"State and logs", s.dir})
-}
-
-const (
-	bold   = "1"
-	dim    = "2"
-	accent = "36"
-)
-
-func (s summary) paint(style, text string) string {
-	if !s.colour {
-		return text
-	}
-	return "\x1b[" + style + "m" + text + "\x1b[0m"
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local/realkafka"
+	"example.com/twinbox/internal/failure"
 )
 
 var real struct {
@@ -51,18 +52,14 @@ func coordinate(ctx context.Context, addr string) (err error) {
 	}
 	defer func() { err = errors.Join(err, admin.Close()) }()
 	const groups = 32 // some in each of those partitions
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
 	for n := 0; n < groups; {
 		answer, err := admin.ListConsumerGroupOffsets(fmt.Sprintf("kafkatest-%d", n), nil)
 		if err == nil && answer.Err == sarama.ErrNoError {
 			n++
 			continue
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the group coordinator: %w", errors.Join(context.Cause(ctx), err))
+		if cause := failure.Sleep(ctx, 20*time.Millisecond); cause != nil {
+			return fmt.Errorf("wait for the group coordinator: %w", errors.Join(cause, err))
 		}
 	}
 	return nil

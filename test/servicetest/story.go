@@ -75,37 +75,32 @@ select $1, processed_at, format('%s %s: %s (%s) at %s/%s offset %s', consumer,
 from public.inbox where event_id = $1
 union all
 select $1, failed_at, format('%s dead letter %s: %s %s: %s', consumer, state, event_type, code, error)
-from public.dead_letter where event_id = $1
-order by 2, 1`
-	selectLeases = `
+from public.dead_letter where event_id = $1`
+	unionLeases = `
+union all
 select $1::text, coalesce(ended_at, due_at), format('effect %s %s after %s attempts', handler, state, attempts)
     || coalesce(': ' || error, '')
-from public.lease where event_id = $1 order by handler`
+from public.lease where event_id = $1`
 )
 
 func (p *part) tell(ctx context.Context, id string, known map[string]bool) (steps []step, follow []string, err error) {
-	statements := []string{selectStory}
+	sql := selectStory
 	if p.hasLeases {
-		statements = append(statements, selectLeases)
+		sql += unionLeases
 	}
-	for _, sql := range statements {
-		rows, _ := p.pool.Query(ctx, sql, id)
-		var e string
-		var s step
-		_, err = pgx.ForEachRow(rows, []any{&e, &s.at, &s.text}, func() error {
-			switch {
-			case e == id:
-				steps = append(steps, step{s.at, p.name + " " + s.text})
-			case !known[e]:
-				follow = append(follow, e)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, nil, err
+	rows, _ := p.pool.Query(ctx, sql+" order by 2, 1", id)
+	var e string
+	var s step
+	_, err = pgx.ForEachRow(rows, []any{&e, &s.at, &s.text}, func() error {
+		switch {
+		case e == id:
+			steps = append(steps, step{s.at, p.name + " " + s.text})
+		case !known[e]:
+			follow = append(follow, e)
 		}
-	}
-	return steps, follow, nil
+		return nil
+	})
+	return steps, follow, err
 }
 
 const (

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/postgres"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
@@ -77,7 +78,8 @@ func (c *cluster) backup(t *testing.T) string {
 	conn := connect(t, c.leader)
 	_, err := conn.Exec(t.Context(), `select pg_backup_start('test', true)`)
 	require.NoError(t, err)
-	to := pgtest.Folder(t)
+	to := filepath.Join(localtest.Folder(t), "data")
+	t.Cleanup(func() { require.NoError(t, postgres.Remove(to)) })
 	from := answer[string](t, c.leader, `show data_directory`)
 	copyTree(t, from, to)
 	var label string
@@ -127,11 +129,19 @@ func (c *cluster) standby(t *testing.T) *postgres.Server {
 	write(t, dir, "postgresql.auto.conf", fmt.Sprintf("primary_conninfo = 'host=%s user=%s'\n",
 		filepath.Dir(socketOf(t, c.leader)), postgres.Superuser))
 	write(t, dir, "standby.signal", "")
-	server := pgtest.On(t, dir)
+	server := startOn(t, dir)
 	written := answer[string](t, c.leader, `select pg_current_wal_lsn()::text`)
 	testkit.Until(t, func() bool {
 		return answer[bool](t, server, `select coalesce(pg_last_wal_replay_lsn() >= '`+written+`', false)`)
 	}, "the standby does not catch up")
+	return server
+}
+
+func startOn(t *testing.T, dir string) *postgres.Server {
+	t.Helper()
+	server, err := postgres.Start(t.Context(), postgres.Config{Dir: dir, BinDir: os.Getenv("PG_BIN"), Durable: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
 	return server
 }
 
@@ -166,7 +176,7 @@ func (c *cluster) restore(t *testing.T, backup, target string) {
 			"recovery_target_name = '%s'\nrecovery_target_action = 'promote'\n", archive, target))
 		write(t, backup, "recovery.signal", "")
 	}
-	server := pgtest.On(t, backup)
+	server := startOn(t, backup)
 	testkit.Until(t, func() bool { return !answer[bool](t, server, `select pg_is_in_recovery()`) })
 	c.follow(t, server)
 }

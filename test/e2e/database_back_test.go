@@ -252,7 +252,7 @@ func TestACopyOfTheDataTalksToProduction(t *testing.T) {
 	crowd.goHome()
 	b.awaitRecorded(t)
 
-	server := pgtest.On(t, dir)
+	server := startOn(t, dir)
 	pool, err := pgxpool.New(t.Context(), server.DSN("postgres"))
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)

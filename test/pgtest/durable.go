@@ -28,21 +28,3 @@ func Restart(t testing.TB, server *postgres.Server) *postgres.Server {
 	t.Cleanup(func() { require.NoError(t, again.Close()) })
 	return again
 }
-
-// Folder returns a place for a data directory for [On], removed with the test.
-func Folder(t testing.TB) string {
-	t.Helper()
-	folder, err := newFolder(places())
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, removeFolder(folder)) })
-	return dataIn(folder)
-}
-
-// On starts a server on a data directory that the test has made, such as a copy.
-func On(t testing.TB, dir string) *postgres.Server {
-	t.Helper()
-	server, err := postgres.Start(t.Context(), found(postgres.Config{Dir: dir, Durable: true}))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	return server
-}

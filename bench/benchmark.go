@@ -46,7 +46,7 @@ func (b *benchmark) measure(ctx context.Context, o options, notes io.Writer) (r 
 		if err := b.prepare(ctx); err != nil {
 			return err
 		}
-		if err := runSteps(ctx, notes, b.steps(o.Only, rounds)); err != nil {
+		if err := b.runSteps(ctx, notes, b.steps(o.Only, rounds)); err != nil {
 			return err
 		}
 		r = b.report(m, o.Quick, rounds, time.Since(began))
@@ -80,11 +80,13 @@ func (b *benchmark) steps(only []string, rounds int) []step {
 // A benchmark that hangs names the step.
 const stepTimeout = 10 * time.Minute
 
-func runSteps(ctx context.Context, notes io.Writer, steps []step) error {
+// Each figure gets the load average at the start of its step.
+func (b *benchmark) runSteps(ctx context.Context, notes io.Writer, steps []step) error {
 	began := time.Now()
 	for i, s := range steps {
 		took := time.Since(began).Round(time.Second)
 		_, _ = fmt.Fprintf(notes, "%3d of %d %6s  %s\n", i+1, len(steps), took, s.name)
+		b.sheet.load = loadAverage()
 		stepCtx, cancel := context.WithTimeoutCause(ctx, stepTimeout, fmt.Errorf("took longer than %s", stepTimeout))
 		err := s.run(stepCtx)
 		cancel()

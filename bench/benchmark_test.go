@@ -27,7 +27,8 @@ func TestStepsRunInOrderUntilOneFails(t *testing.T) {
 	steps := []step{do("a", nil), do("b", errors.New("broken")), do("c", nil)}
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		require.EqualError(t, runSteps(t.Context(), &out, steps), "b: broken")
+		b := &benchmark{sheet: newSheet()}
+		require.EqualError(t, b.runSteps(t.Context(), &out, steps), "b: broken")
 		require.Equal(t, []string{"a", "b"}, ran)
 		require.Equal(t, "  1 of 3     0s  a\n  2 of 3     3s  b\n", out.String())
 	})
@@ -37,7 +38,7 @@ func TestStepsStopWithTheContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("Ctrl-C")
-	err := runSteps(ctx, io.Discard, []step{
+	err := (&benchmark{sheet: newSheet()}).runSteps(ctx, io.Discard, []step{
 		{"a", func(context.Context) error { cancel(stopped); return nil }},
 		{"b", func(context.Context) error { panic("must not run") }},
 	})

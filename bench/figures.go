@@ -14,6 +14,7 @@ type figure struct {
 	Unit  string `json:"unit"`
 	summary
 	Rounds []number `json:"rounds"`
+	Loads  []number `json:"load_averages"` // of the machine when each round began
 }
 
 type group struct {
@@ -26,6 +27,7 @@ type group struct {
 type sheet struct {
 	groups []*group
 	byID   map[string]*figure
+	load   float64 // average of the machine when the measurement began
 }
 
 func newSheet(groups ...*group) *sheet {
@@ -47,7 +49,7 @@ func (s *sheet) add(id string, value float64) {
 	if math.IsNaN(value) {
 		return
 	}
-	f.Rounds = append(f.Rounds, number(value))
+	f.Rounds, f.Loads = append(f.Rounds, number(value)), append(f.Loads, number(s.load))
 	f.summary = summarise(f.Rounds)
 }
 
@@ -68,6 +70,13 @@ func (s *sheet) rounds(q quotient) []number {
 		}
 	}
 	return ratios
+}
+
+func (f *figure) highestLoad() number {
+	if len(f.Loads) == 0 {
+		return number(math.NaN())
+	}
+	return slices.Max(f.Loads)
 }
 
 func (s *sheet) measured() (groups []*group) {

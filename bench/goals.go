@@ -13,6 +13,7 @@ type goal struct {
 	Bound   string `json:"bound"` // "at least" or "at most"
 	Limit   number `json:"limit"`
 	Reached bool   `json:"reached"`
+	Load    number `json:"load_average"` // the highest at the start of its measurements
 
 	value quotient
 	stock quotient // the same of stock, whose median is the limit; zero: Limit is
@@ -27,6 +28,10 @@ const (
 // Stock that did not keep up has no figure, and any figure of ours reaches the goal.
 func (g goal) judge(s *sheet) goal {
 	g.summary = summarise(s.rounds(g.value))
+	g.Load = s.byID[g.value.of].highestLoad()
+	if over := s.byID[g.value.over]; over != nil {
+		g.Load = max(g.Load, over.highestLoad())
+	}
 	if g.stock.of != "" {
 		g.Limit = summarise(s.rounds(g.stock)).Median
 	}

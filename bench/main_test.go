@@ -66,6 +66,7 @@ func TestBenchmarksMeasureEverything(t *testing.T) {
 				Groups []struct {
 					Figures []struct {
 						Rounds []float64 `json:"rounds"`
+						Loads  []float64 `json:"load_averages"`
 					} `json:"figures"`
 				} `json:"groups"`
 			}
@@ -83,6 +84,7 @@ func TestBenchmarksMeasureEverything(t *testing.T) {
 			for _, g := range result.Groups {
 				for _, f := range g.Figures {
 					require.Len(t, f.Rounds, 1)
+					require.Len(t, f.Loads, 1)
 				}
 			}
 			require.FileExists(t, filepath.Join(out, name+".svg"))

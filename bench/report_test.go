@@ -28,6 +28,7 @@ func sampleReport(quick bool) *report {
 				continue
 			}
 			for round := range 3 {
+				b.sheet.load = float64(round) + 0.25
 				b.sheet.add(f.ID, float64((i+1)*1000+round*50)/float64(len(f.Unit)))
 			}
 		}
@@ -111,6 +112,9 @@ func TestResultHoldsLoadAndWarnings(t *testing.T) {
 	figure := result["groups"].([]any)[0].(map[string]any)["figures"].([]any)[0].(map[string]any)
 	require.Equal(t, "drain.stock.same", figure["id"])
 	require.Len(t, figure["rounds"], 3)
+	require.Equal(t, []any{0.25, 1.25, 2.25}, figure["load_averages"])
+	goal := result["goals"].([]any)[0].(map[string]any)
+	require.InDelta(t, 2.25, goal["load_average"], 0, "the highest")
 
 	r.Machine.Load = 0.9
 	require.Len(t, r.warnings(), 1, "less than half of the cores")

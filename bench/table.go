@@ -15,6 +15,7 @@ import (
 const (
 	labelWidth = 43
 	valueWidth = 11
+	loadWidth  = 8
 )
 
 func (r *report) print(w io.Writer) error {
@@ -22,7 +23,7 @@ func (r *report) print(w io.Writer) error {
 	for _, warning := range r.warnings() {
 		fmt.Fprintf(&t, "%s\n\n", warning)
 	}
-	fmt.Fprintf(&t, "%-*s%*s  %s\n", labelWidth, "GOALS", valueWidth, "figure", "goal")
+	fmt.Fprintf(&t, "%-*s%*s%*s  %s\n", labelWidth, "GOALS", valueWidth, "figure", loadWidth, "load", "goal")
 	for _, g := range r.Goals {
 		g.print(&t)
 	}
@@ -48,7 +49,8 @@ func (g goal) print(t *bytes.Buffer) {
 	case !g.Reached:
 		verdict = "MISSED"
 	}
-	fmt.Fprintf(t, "%-*s%*s  %-18s %s\n", labelWidth, g.Label, valueWidth, format(g.judged()), g.bar(), verdict)
+	fmt.Fprintf(t, "%-*s%*s%*s  %-18s %s\n", labelWidth, g.Label, valueWidth, format(g.judged()), loadWidth,
+		format(g.Load), g.bar(), verdict)
 }
 
 func (g *group) print(t *bytes.Buffer) {
@@ -56,10 +58,11 @@ func (g *group) print(t *bytes.Buffer) {
 	if g.Note != "" {
 		fmt.Fprintf(t, "(%s)\n", g.Note)
 	}
-	fmt.Fprintf(t, "%-*s%*s%*s%*s\n", labelWidth, "", valueWidth, "median", valueWidth, "min", valueWidth, "max")
+	fmt.Fprintf(t, "%-*s%*s%*s%*s%*s\n", labelWidth, "", valueWidth, "median", valueWidth, "min", valueWidth, "max",
+		loadWidth, "load")
 	for _, f := range g.Figures {
-		fmt.Fprintf(t, "%-*s%*s%*s%*s  %s\n", labelWidth, f.Label, valueWidth, format(f.Median), valueWidth,
-			format(f.Min), valueWidth, format(f.Max), f.Unit)
+		fmt.Fprintf(t, "%-*s%*s%*s%*s%*s  %s\n", labelWidth, f.Label, valueWidth, format(f.Median), valueWidth,
+			format(f.Min), valueWidth, format(f.Max), loadWidth, format(f.highestLoad()), f.Unit)
 	}
 }
 

@@ -172,7 +172,7 @@ func TestAddRefuses(t *testing.T) {
 		{CodeTooLarge, "bytes with headers", func(e *event.Event) {
 			e.Extensions = map[string]string{"x": strings.Repeat("x", defaultMaxEventBytes)}
 		}},
-		{CodeInvalidPayload, "no such field", func(e *event.Event) { e.Data = []byte("bad") }},
+		{CodeInvalidPayload, "test.happened.v1: no such field", func(e *event.Event) { e.Data = []byte("bad") }},
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			t.Parallel()

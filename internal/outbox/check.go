@@ -95,7 +95,7 @@ func (o *Outbox) check(e event.Event) *EventError {
 		return &EventError{Code: CodeTooLarge, Detail: detail}
 	}
 	if err := o.cfg.Validate(e); err != nil {
-		return &EventError{Code: CodeInvalidPayload, Detail: err.Error(), Err: err}
+		return &EventError{Code: CodeInvalidPayload, Detail: e.Type + ": " + err.Error(), Err: err}
 	}
 	return nil
 }

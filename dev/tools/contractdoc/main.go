@@ -40,7 +40,9 @@ func main() {
 
 func write(root string) error {
 	checker, err := contract.Load()
-	if err := errors.Join(err, checkExamples(checker, contract.All()...)); err != nil {
+	err = errors.Join(contracttest.CheckListed(filepath.Join(root, "internal/contract")), err,
+		checkExamples(checker, contract.All()...))
+	if err != nil {
 		return err
 	}
 	document, err := asyncAPI(context.Background())

@@ -1,4 +1,5 @@
-// Package guide_test follows docs/building.md in a copy of the tree: it types the page's commands and files.
+// Package guide_test follows docs/building.md in a copy of the tree: it types the page's commands and files. It changes
+// the service's name and port, because a reader's tree may have the page's.
 package guide_test
 
 import (
@@ -24,6 +25,7 @@ func TestThePageBuildsAService(t *testing.T) {
 	_, part, found := strings.Cut(string(page), "\n## 6. A service\n")
 	require.True(t, found)
 	part, _, _ = strings.Cut(part, "\n## ")
+	part = strings.NewReplacer("loyalty", "guided", "Loyalty", "Guided", "8083", "8973").Replace(part)
 	tree := copyOfTheTree(t)
 	blocks := fence.FindAllStringSubmatch(part, -1)
 	require.Len(t, blocks, 9, "two of commands, three files and four changes")
@@ -47,10 +49,10 @@ func TestNewServiceRefuses(t *testing.T) {
 		"kafka 8083":    "NAME=kafka is taken: there is internal/kafka.",
 		"hello 8083":    "NAME=hello is taken: there is examples/hello.",
 		"mailpit 8083":  "NAME=mailpit is taken: a container has it.",
-		"loyalty ''":    "PORT= is no port: give a number from 1024 to 65534.",
-		"loyalty 80":    "PORT=80 is no port: give a number from 1024 to 65534.",
-		"loyalty 65535": "PORT=65535 is no port: give a number from 1024 to 65534.",
-		"loyalty 8129": "Port 8130 is taken: examples/hello/compose.yml has it. " +
+		"guided ''":     "PORT= is no port: give a number from 1024 to 65534.",
+		"guided 80":     "PORT=80 is no port: give a number from 1024 to 65534.",
+		"guided 65535":  "PORT=65535 is no port: give a number from 1024 to 65534.",
+		"guided 8129": "Port 8130 is taken: examples/hello/compose.yml has it. " +
 			"A service takes PORT and the port behind it.",
 	} {
 		code, said := typed(t, tree, "sh dev/new-service.sh "+arguments)
@@ -60,7 +62,7 @@ func TestNewServiceRefuses(t *testing.T) {
 		require.Empty(t, said)
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(tree, "note"), nil, 0o600))
-	_, said := typed(t, tree, "sh dev/new-service.sh loyalty 8083")
+	_, said := typed(t, tree, "sh dev/new-service.sh guided 8973")
 	require.Equal(t, "new-service: git status lists changes: commit or stash them first.\n", said)
 }
 

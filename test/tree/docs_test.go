@@ -272,7 +272,8 @@ func TestGoOnPagesIsCompiled(t *testing.T) {
 	}))
 	for _, page := range pages(t) {
 		for _, block := range goBlock.FindAllStringSubmatch(read(t, page), -1) {
-			if _, err := os.Stat(filepath.Join(root, block[1])); err != nil {
+			isGuide := strings.HasPrefix(block[1], "internal/loyalty/") // test/guide compiles it
+			if _, err := os.Stat(filepath.Join(root, block[1])); err != nil || isGuide {
 				continue
 			}
 			found := slices.ContainsFunc(sources, func(source string) bool {

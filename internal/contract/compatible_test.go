@@ -40,15 +40,19 @@ func TestOlderAndNewerRecordsOfTheVersionAreRead(t *testing.T) {
 	for _, d := range contract.All() {
 		t.Run(d.Type, func(t *testing.T) {
 			t.Parallel()
-			first := record(t, path.Base(d.DataSchema))
+			file := path.Base(d.DataSchema)
+			first := record(t, file)
 			require.Equal(t, d.Type, first.Type)
 			for _, e := range []event.Event{first, newer(t, first)} {
-				require.NoError(t, c.Validate(e))
-				require.JSONEq(t, string(first.Data), string(roundTrip(t, e).Data), "it means what it meant")
+				require.NoError(t, c.Validate(e), isReleased, file)
+				require.JSONEq(t, string(first.Data), string(roundTrip(t, e).Data), isReleased, file)
 			}
 		})
 	}
 }
+
+const isReleased = "internal/contract/testdata/%s: a released record never changes; if the event was never released, " +
+	"delete the file and run make generate"
 
 func newer(t *testing.T, first event.Event) event.Event {
 	t.Helper()

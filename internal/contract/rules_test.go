@@ -58,7 +58,9 @@ func TestNoEventSaysWhatTheDomainRefuses(t *testing.T) {
 					if payload, err := d.Payload(e); err == nil {
 						e.Key, _ = payload.(domain.Event).About()
 					}
-					requireViolation(t, c.Validate(e), value)
+					err = c.Validate(e)
+					require.Error(t, err, "%s of %s: Check must refuse %q, as the domain's type does", member, d.Type, value)
+					requireViolation(t, err, value)
 				})
 			}
 		}

@@ -16,7 +16,7 @@ import (
 // Settle returns when no work is pending: everything committed is published, each consumer group has committed the end
 // of its topics, no effect is due or held by a claimant, and no scheduled event is overdue. Work that waits for a later
 // time (see [pgtest.Advance]), for an operator or for a missing event is not pending. After [testkit.WaitLimit] the
-// test fails with the pending work.
+// test fails with the pending work. It also fails if an event was given up, unless the system allows it.
 //
 // Settle does not see uncommitted changes. It takes half a second, after which a consumer group commits.
 func (s *System) Settle() {
@@ -36,6 +36,9 @@ func (s *System) Settle() {
 		busy, err := s.settled(ctx)
 		switch {
 		case err == nil && len(busy) == 0:
+			if !s.AllowsDeadLetters {
+				s.requireNoDeadLetters(ctx)
+			}
 			return
 		case err == nil:
 			last, answered = busy, true
@@ -46,6 +49,24 @@ func (s *System) Settle() {
 		case <-look.C:
 		case <-ctx.Done():
 			s.t.Fatalf("not settled after %s; under way:\n  %s", s.limit, strings.Join(last, "\n  "))
+		}
+	}
+}
+
+const selectGivenUp = `
+select format('%s: %s: %s', consumer, event_type, error) from public.dead_letter
+where state = 'waiting' and class <> 'parked' order by id limit 5`
+
+func (s *System) requireNoDeadLetters(ctx context.Context) {
+	s.t.Helper()
+	for _, p := range s.parts {
+		rows, _ := p.pool.Query(ctx, selectGivenUp)
+		letters, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			s.t.Fatalf("read dead letters of %s: %v", p.name, err)
+		}
+		if len(letters) > 0 {
+			s.t.Fatalf("%s has dead letters (see AllowsDeadLetters):\n  %s", p.name, strings.Join(letters, "\n  "))
 		}
 	}
 }

@@ -31,6 +31,9 @@ type System struct {
 	t     testing.TB
 	parts []*part
 	limit time.Duration
+
+	// AllowsDeadLetters lets [System.Settle] return although an event was given up.
+	AllowsDeadLetters bool
 }
 
 type part struct {

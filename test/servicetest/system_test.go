@@ -58,7 +58,10 @@ func (c settings) Listeners() eventing.Listeners { return eventing.Listeners{Adm
 func (c settings) Topics() []kafka.Topic         { return c.Config.Topics(thrownBy(c.Player).Topic) }
 func (c settings) Rules() []config.Rule          { return c.Config.Rules() }
 
-const stuck = "stuck"
+const (
+	stuck = "stuck"
+	lost  = "lost"
+)
 
 func player(name, other string) servicetest.Part {
 	mine, theirs := thrownBy(name), thrownBy(other)
@@ -75,6 +78,9 @@ func player(name, other string) servicetest.Part {
 			inbox.Handle(mux, theirs, func(ctx context.Context, tx pgx.Tx, _ event.Event, got throw) error {
 				if got.Ball == stuck {
 					return failure.AsTransient(errors.New("out of reach"))
+				}
+				if got.Ball == lost {
+					return inbox.Permanent(errors.New("nowhere"))
 				}
 				if got.Left == 0 {
 					return nil
@@ -167,6 +173,16 @@ func TestWhatSettleFailsWith(t *testing.T) {
 	report := g.Report()
 	require.Regexp(t, `^under way: \["`+inFront+`" "`+owed+`"\] <nil>\nstuck of ann:\n  \d\d:`, report)
 	require.Contains(t, report, "ann outbox published: game.thrown-by-ann.v1 stuck v1")
+}
+
+func TestSettleFailsWithADeadLetterUnlessItIsAllowed(t *testing.T) {
+	t.Parallel()
+	g := play(t)
+	g.begin(t, "ann", throw{lost, 1})
+	require.Equal(t, "bob has dead letters (see AllowsDeadLetters):\n  bob.catches: game.thrown-by-ann.v1: nowhere",
+		testkit.FailureText(t, func(t testing.TB) { g.On(t, testkit.WaitLimit).Settle() }))
+	g.AllowsDeadLetters = true
+	g.Settle()
 }
 
 func TestWhatIsDueLaterIsNotUnderWay(t *testing.T) {

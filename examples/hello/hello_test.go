@@ -43,7 +43,7 @@ func TestGreetingsAreSaidAndTold(t *testing.T) {
 	require.Equal(t, "Good-day, Grace!", answer.JSON(t)["text"])
 	require.Equal(t, http.StatusUnprocessableEntity, api.Do(t, http.MethodPost, "/v1/greetings", `{"name":" "}`).Status)
 	system.Settle()
-	require.Len(t, outboxtest.Added(t, pool), 2)
+	require.Len(t, outboxtest.Added(t, pool, outboxtest.Type(contract.HelloSaid)), 2)
 	var rows int
 	require.NoError(t, pool.QueryRow(t.Context(), `select count(*) from greeting`).Scan(&rows))
 	require.Equal(t, 2, rows)
@@ -64,12 +64,14 @@ func TestASignUpIsGreetedOnce(t *testing.T) {
 	found, err := hello.Service.Describe().Declare(t.Context())
 	require.NoError(t, err)
 	consumer := found.Consumers[0]
+	checker, err := contract.Load()
+	require.NoError(t, err)
 	inboxtest.RequireIdempotent(t, inboxtest.Idempotence{
-		Tables: []string{"greeting"}, Except: []string{"greeting.id", "greeting.said_at"},
+		Tables: []string{"greeting"}, Except: []string{"greeting.id", "greeting.said_at", "outbox_key.key"},
 		Handlers: func(*pgxpool.Pool) inboxtest.Handlers {
 			return inboxtest.Plain(consumer.Handler, consumer.Types...)
 		},
-		Migrations: hello.Migrations(),
-		Events:     []event.Event{contracttest.Example(t, contract.UserRegistered.Declaration, 1)},
+		Migrations: hello.Migrations(), Configure: inboxtest.Checked(checker.Validate),
+		Events: []event.Event{contracttest.Example(t, contract.UserRegistered.Declaration, 1)},
 	})
 }

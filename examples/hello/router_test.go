@@ -36,7 +36,9 @@ func TestAHandlerRunsUnderAStockRouter(t *testing.T) {
 	box, err := inbox.New(inbox.Config{Consumer: "hello.users", Pool: pool, Host: host})
 	require.NoError(t, err)
 	router := message.NewDefaultRouter(watermill.NopLogger{})
-	g := &greeter{outbox: outboxtest.New(t), word: "Welcome"}
+	checker, err := contract.Load()
+	require.NoError(t, err)
+	g := &greeter{outbox: outboxtest.Checked(t, checker.Validate), word: "Welcome"}
 	router.AddConsumerHandler("hello", topic, subscriber, g.welcome).AddMiddleware(kafka.Origin, box.Middleware)
 	go func() { _ = router.Run(t.Context()) }()
 

@@ -43,13 +43,13 @@ type Box struct {
 // Two boxes with one partition would take each other for a process that died.
 var partitions atomic.Int32
 
-// Strict is for [NewBox]: the consumer keeps the order of its keys' versions.
+// Strict is for [NewBox] and [Idempotence]: the consumer keeps the order of its keys' versions.
 func Strict(c *inbox.Config) { c.Order = inbox.Strict }
 
 // Consumer is for [NewBox]: the consumer's name.
 func Consumer(name string) func(*inbox.Config) { return func(c *inbox.Config) { c.Consumer = name } }
 
-// Checked is for [NewBox]: each event is compared with its contract.
+// Checked is for [NewBox] and [Idempotence]: each event is compared with its contract.
 func Checked(validate func(event.Event) error) func(*inbox.Config) {
 	return func(c *inbox.Config) { c.Validate = validate }
 }

@@ -23,7 +23,13 @@ const Topic = "test.events.v1"
 // New returns an outbox with a source.
 func New(t testing.TB) *outbox.Outbox {
 	t.Helper()
-	o, err := outbox.New(outbox.Config{Source: "/test"})
+	return Checked(t, nil)
+}
+
+// Checked returns an outbox with a source that compares each event with its contract.
+func Checked(t testing.TB, validate func(event.Event) error) *outbox.Outbox {
+	t.Helper()
+	o, err := outbox.New(outbox.Config{Source: "/test", Validate: validate})
 	require.NoError(t, err)
 	return o
 }

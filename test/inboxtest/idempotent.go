@@ -2,6 +2,7 @@ package inboxtest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ type Idempotence struct {
 	// AcrossKeys keeps the order of different keys, as no broker does across partitions. By default the check changes it.
 	AcrossKeys bool
 	// Tables must have the same rows at the end, except in the columns Except, "table.column": times of the clock, random
-	// ids.
+	// ids. The table outbox_key, which counts the events of each key, is always one of them.
 	Tables, Except []string
 }
 
@@ -54,7 +55,16 @@ type way struct {
 // the goroutine that calls them.
 func RequireIdempotent(t testing.TB, of Idempotence) {
 	t.Helper()
+	if len(of.Tables) == 0 {
+		t.Fatal("name the tables that the handlers write, in Tables; of a handler that only publishes: outbox_key")
+	}
+	if slices.ContainsFunc(of.Migrations, func(s migrations.Set) bool { return s.Name == migrations.Outbox.Name }) {
+		of.Tables = append(slices.Clone(of.Tables), "outbox_key")
+	}
 	once := of.play(t, way{name: "once", batch: 1})
+	if len(slices.Concat(slices.Collect(maps.Values(once))...)) == 0 {
+		t.Fatalf("no table has a row when the events were handled once: %q", of.Tables)
+	}
 	for _, w := range of.ways() {
 		if difference := compare(of.Tables, once, of.play(t, w)); difference != "" {
 			t.Fatalf("the handlers are not idempotent: %s, %d in a transaction\n%s\nA handler's effect belongs into its "+

@@ -15,6 +15,7 @@ import (
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
@@ -156,6 +157,32 @@ table parcel has 4 rows and not 4; the first that differs
 A handler's effect belongs into its transaction; a column that may differ into Except.`, text)
 	of.AcrossKeys = true
 	require.Empty(t, failureOf(t, of))
+}
+
+func TestTablesWithoutRowsAreNoProof(t *testing.T) {
+	t.Parallel()
+	of := parcels(func(context.Context, *pgxpool.Pool, pgx.Tx, event.Event) error { return nil })
+	require.Equal(t, `no table has a row when the events were handled once: ["parcel"]`, failureOf(t, of))
+	of.Tables = nil
+	require.Equal(t, "name the tables that the handlers write, in Tables; of a handler that only publishes: outbox_key",
+		failureOf(t, of))
+}
+
+// The handler publishes in a transaction of its own.
+func TestAnEventThatIsAddedTwiceIsFound(t *testing.T) {
+	t.Parallel()
+	out := outboxtest.New(t)
+	of := parcels(func(ctx context.Context, pool *pgxpool.Pool, tx pgx.Tx, e event.Event) error {
+		if _, err := tx.Exec(ctx, insertParcel, e.Key, 1); err != nil {
+			return err
+		}
+		return pgx.BeginFunc(ctx, pool, func(own pgx.Tx) error {
+			_, err := out.Add(ctx, own, outboxtest.Event(e.Key))
+			return err
+		})
+	})
+	of.Migrations = append(of.Migrations, migrations.Outbox)
+	require.Contains(t, failureOf(t, of), "table outbox_key has 3 rows and not 3; the first that differs")
 }
 
 // An event that the handlers refuse would make all ways alike.

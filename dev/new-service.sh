@@ -40,6 +40,7 @@ for file in $(git ls-files examples/hello examples/cmd/hello); do
 	case $file in
 	*/README.md | */contract/contract.go) continue ;;
 	*/contract/hello.go) to=internal/contract/$name.go ;;
+	*/hello_test.go) to=internal/$name/${name}_test.go ;;
 	*/contract/events/*) to=api/events/$name-said.v1.json ;;
 	*/contract/examples/*) to=api/events/examples/$name-said.v1.json ;;
 	examples/cmd/*) to=cmd/$name/${file##*/} ;;
@@ -47,7 +48,7 @@ for file in $(git ls-files examples/hello examples/cmd/hello); do
 	esac
 	mkdir -p "${to%/*}"
 	sed -e 's|examples/hello/contract|internal/contract|g' -e "s|examples/cmd/hello|cmd/$name|g" -e "s|examples/hello|internal/$name|g" \
-		-e "s/8131/$operators/g" -e "s/8130/$port/g" -e "s/hello/$name/g" -e "s/Hello/$title/g" -e "s/HELLO/$capitals/g" "$file" >"$to"
+		-e "s/ ARGS=--examples//" -e "s/8131/$operators/g" -e "s/8130/$port/g" -e "s/hello/$name/g" -e "s/Hello/$title/g" -e "s/HELLO/$capitals/g" "$file" >"$to"
 done
 insert() { awk -v line="$2" -v after="$3" -v before="$4" '$0 ~ after {on = 1} on && $0 ~ before {print line; on = 0} {print}' "$1" >"$1.new" && mv "$1.new" "$1"; }
 insert internal/services/services.go "	\"$module/internal/$name\"" '^import' '^)'

@@ -1,4 +1,4 @@
-// Command hello is the example to copy; run "hello help".
+// Command hello greets whoever signs up; run "hello help".
 package main
 
 import (

@@ -23,7 +23,8 @@ type Config struct {
 	Services map[string]Listen `kong:"-"`
 	// Extra are services in addition to the project's own.
 	Extra []eventing.Described `kong:"-"`
-	Only  []string             // names of the services to run; empty: all
+	// Only has the names of the services to run. Empty: all.
+	Only []string `kong:"-"`
 	// Programs start in this order when all services listen. They stop before the services, in reverse.
 	Programs []Program `kong:"-"`
 

@@ -28,7 +28,7 @@ func TestThePageBuildsAService(t *testing.T) {
 	part = strings.NewReplacer("loyalty", "guided", "Loyalty", "Guided", "8083", "8973").Replace(part)
 	tree := copyOfTheTree(t)
 	blocks := fence.FindAllStringSubmatch(part, -1)
-	require.Len(t, blocks, 9, "two of commands, three files and four changes")
+	require.Len(t, blocks, 10, "two of commands, three files and five changes")
 	for _, found := range blocks {
 		follow(t, tree, block{found[1], found[2], found[3]})
 	}

@@ -16,7 +16,7 @@ import (
 var (
 	errParked   = &codedError{CodeParked, errors.New("an earlier event of the key is a dead letter")}
 	errConflict = &codedError{CodeConflict, Permanent(errors.New(
-		"the id was processed before with another payload; an id is one event, whatever its source"))}
+		"the id came before with another payload, and was applied or given up"))}
 	errTooOld = &codedError{CodeTooOld, Permanent(ErrExpired)}
 )
 

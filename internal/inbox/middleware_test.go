@@ -89,7 +89,7 @@ func TestTheSameIDFromAnotherSource(t *testing.T) {
 	require.NoError(t, b.Deliver(t, record(t, e, 3), effect))
 	require.Equal(t, 1, b.Effects(t, e.ID))
 	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter
-		where code = 'id_conflict' and error like '%whatever its source'`))
+		where code = 'id_conflict' and error like '%applied or given up'`))
 }
 
 func TestTheSameIDWithAnotherPayloadIsAConflict(t *testing.T) {

@@ -28,8 +28,8 @@ type greeter struct {
 const insertGreeting = `insert into greeting (id, text, said_at) values ($1, $2, $3)`
 
 // greet stores a greeting and its event in the caller's transaction.
-func (g *greeter) greet(ctx context.Context, tx pgx.Tx, name string) (contract.Greeting, error) {
-	said := contract.Greeting{
+func (g *greeter) greet(ctx context.Context, tx pgx.Tx, name string) (contract.HelloGreeting, error) {
+	said := contract.HelloGreeting{
 		GreetingID: uuid.Must(uuid.NewV7()).String(), Text: g.word + ", " + name + "!",
 		SaidAt: time.Now().UTC().Truncate(time.Microsecond),
 	}
@@ -84,7 +84,7 @@ func (a *api) say(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = body.check()
 	}
-	var said contract.Greeting
+	var said contract.HelloGreeting
 	if err == nil {
 		err = a.transaction.Run(r.Context(), func(ctx context.Context, tx pgx.Tx) (err error) {
 			said, err = a.greeter.greet(ctx, tx, body.Name)

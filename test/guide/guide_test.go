@@ -27,6 +27,8 @@ func TestThePageBuildsAService(t *testing.T) {
 	part, _, _ = strings.Cut(part, "\n## ")
 	part = strings.NewReplacer("loyalty", "guided", "Loyalty", "Guided", "8083", "8973").Replace(part)
 	tree := copyOfTheTree(t)
+	run(t, tree, "make new-service NAME=earlier PORT=8975")
+	commit(t, tree)
 	blocks := fence.FindAllStringSubmatch(part, -1)
 	require.Len(t, blocks, 10, "two of commands, three files and five changes")
 	for _, found := range blocks {
@@ -102,8 +104,14 @@ func copyOfTheTree(t *testing.T) string {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	run(t, root, `git ls-files -z | tar --null -cf - -T - | tar -xf - -C "`+tree+`"`)
-	run(t, tree, "git init -q && git add -A && git -c user.name=guide -c user.email=guide@example.com commit -qm Clone")
+	run(t, tree, "git init -q")
+	commit(t, tree)
 	return tree
+}
+
+func commit(t *testing.T, tree string) {
+	t.Helper()
+	run(t, tree, "git add -A && git -c user.name=guide -c user.email=guide@example.com commit -qm Guide")
 }
 
 // requireHello skips the test without examples: new-service copies from there.

@@ -14,17 +14,17 @@ const (
 )
 
 // HelloSaid reports a greeting.
-var HelloSaid = define[Greeting](TopicHello, SourceHello, "hello", "hello-said.v1")
+var HelloSaid = define[HelloGreeting](TopicHello, SourceHello, "hello", "hello-said.v1")
 
-// Greeting is the payload of [HelloSaid].
-type Greeting struct {
+// HelloGreeting is the payload of [HelloSaid].
+type HelloGreeting struct {
 	GreetingID string    `json:"greeting_id"`
 	Text       string    `json:"text"`
 	SaidAt     time.Time `json:"said_at"`
 }
 
 // Check returns an error for a greeting that Hello would not write.
-func (g Greeting) Check() error {
+func (g HelloGreeting) Check() error {
 	switch {
 	case uuid.Validate(g.GreetingID) != nil:
 		return errors.New("greeting_id: is no UUID")
@@ -37,4 +37,4 @@ func (g Greeting) Check() error {
 }
 
 // About returns the greeting's id, which is the event's key, and its time.
-func (g Greeting) About() (key string, at time.Time) { return g.GreetingID, g.SaidAt }
+func (g HelloGreeting) About() (key string, at time.Time) { return g.GreetingID, g.SaidAt }

@@ -64,9 +64,9 @@ func (o *Outbox) Queue(ctx context.Context, b *pgx.Batch, e event.Event) error {
 
 type entry struct {
 	event.Event
-	index   int
-	content []byte // hash of the event, if the caller gave its id
-	added   Added
+	index     int
+	givenHash []byte // hash of the event, if the caller gave its id
+	added     Added
 }
 
 func (o *Outbox) prepare(ctx context.Context, events []event.Event) ([]entry, error) {
@@ -80,7 +80,7 @@ func (o *Outbox) prepare(ctx context.Context, events []event.Event) ([]entry, er
 		}
 		entries[i] = entry{Event: e, index: i, added: Added{ID: e.ID}}
 		if given.ID != "" {
-			entries[i].content = contentOf(e)
+			entries[i].givenHash = contentOf(e)
 		}
 		o.cfg.Spans.Create(&entries[i].Event)
 	}
@@ -99,7 +99,7 @@ func (o *Outbox) insert(ctx context.Context, tx pgx.Tx, entries []entry) ([]Adde
 	for i := range entries {
 		e := &entries[i]
 		o.queue(b, e)
-		mayFail = mayFail || e.content != nil || e.Version != 0 && len(entries) > 1
+		mayFail = mayFail || e.givenHash != nil || e.Version != 0 && len(entries) > 1
 	}
 	send := func(tx pgx.Tx) error { return tx.SendBatch(ctx, b).Close() }
 	var err error
@@ -139,9 +139,9 @@ func (o *Outbox) queue(b *pgx.Batch, e *entry) {
 	args := []any{
 		e.Topic, e.Key, e.ID, e.Type, e.Source, e.DataSchema, e.Time, e.Extensions, e.Data, e.Version,
 	}
-	if e.content != nil {
+	if e.givenHash != nil {
 		b.Queue(lockKeySQL, e.Topic, e.Key) // every writer locks keys before ids
-		b.Queue(insertGivenSQL, append(args, e.content)...).QueryRow(func(row pgx.Row) error { return o.readGiven(row, e) })
+		b.Queue(insertGivenSQL, append(args, e.givenHash)...).QueryRow(func(row pgx.Row) error { return o.readGiven(row, e) })
 		return
 	}
 	b.Queue(insertSQL, args...).QueryRow(func(row pgx.Row) error { return o.readInserted(row, e) })

@@ -58,7 +58,7 @@ func (o *Outbox) readGiven(row pgx.Row, e *entry) error {
 		return fmt.Errorf("insert event with a given id: %w", err)
 	}
 	switch {
-	case known && bytes.Equal(content, e.content):
+	case known && bytes.Equal(content, e.givenHash):
 		e.added.Repeated = true
 		return nil
 	case known && o.cfg.OnConflict == ConflictError:

@@ -124,14 +124,14 @@ func (in *Inbox) tryUntilHandled(p *partition, it *item) error {
 		}
 		class := classify(err)
 		in.metrics.retries.WithLabelValues(string(class)).Inc()
-		if it.giveUp == nil {
+		if it.givenUpFor == nil {
 			it.noteFailure()
 			if class == failure.Unknown {
 				unknown++
 			}
 			if class == failure.Permanent || unknown >= in.cfg.MaxAttempts {
-				it.giveUp = err
-				continue
+				it.givenUpFor = err
+				continue // the next transaction runs no handler and stores the dead letter
 			}
 		}
 		pause := backoff.Next()
@@ -154,12 +154,12 @@ type item struct {
 	hash       []byte
 	isEvent    bool  // decoded
 	ignored    bool  // without a handler
-	giveUp     error // why it becomes a dead letter
+	givenUpFor error // why it becomes a dead letter
 	replay     *replayed
 	wasLate    bool // the last attempt ran out of time
 	outcome    Outcome
 	comesAgain bool          // a later item of the transaction has its id
-	refused    error         // why its key's order has no place for it
+	misplaced  error         // why its key's order has no place for it
 	took       time.Duration // handler's time
 	stored     *deadletter.Letter
 
@@ -189,7 +189,7 @@ func (in *Inbox) read(msg *message.Message, next message.HandlerFunc) *item {
 		}
 	}
 	if err != nil {
-		it.giveUp = Permanent(err)
+		it.givenUpFor = Permanent(err)
 		it.noteFailure()
 	}
 	hash := sha256.Sum256(it.event.Data)

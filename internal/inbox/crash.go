@@ -22,10 +22,10 @@ import (
 // A record that was counted more than MaxAttempts times is given up.
 type partition struct {
 	topicPartition
-	owner     string // a name for this assignment
-	isSuspect bool   // attempts count until a new record is committed
-	countedTo int64  // records up to this offset run one by one
-	counted   *int64 // first offset of the counted attempt
+	owner        string // a name for this assignment
+	isSuspect    bool   // attempts count until a new record is committed
+	oneByOneTo   int64  // records up to this offset run one by one
+	countedFirst *int64 // first offset of the counted attempt
 }
 
 type topicPartition struct {
@@ -55,14 +55,14 @@ func (in *Inbox) partitionOf(ctx context.Context, o event.Origin) (*partition, e
 	p = &partition{topicPartition: at, owner: rand.Text()}
 	err := in.insist(ctx, "take partition", func(ctx context.Context) error {
 		return in.cfg.Pool.QueryRow(ctx, takePartition, in.cfg.Consumer, p.topic, p.number, p.owner).
-			Scan(&p.isSuspect, &p.countedTo)
+			Scan(&p.isSuspect, &p.oneByOneTo)
 	})
 	if err != nil {
 		return nil, err
 	}
 	if p.isSuspect {
 		in.log.WarnContext(ctx, "the partition's last owner died: attempts are counted", "topic", p.topic,
-			"partition", p.number, "one_by_one_to", p.countedTo)
+			"partition", p.number, "one_by_one_to", p.oneByOneTo)
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -73,10 +73,10 @@ func (in *Inbox) partitionOf(ctx context.Context, o event.Origin) (*partition, e
 }
 
 func (p *partition) runsOneByOne(it *item) bool {
-	return p.isSuspect && it.origin.Offset <= p.countedTo
+	return p.isSuspect && it.origin.Offset <= p.oneByOneTo
 }
 
-// alone gives a death one suspect.
+// alone is locked by a record that runs one by one, and read-locked by all other attempts: a death has one suspect.
 var alone sync.RWMutex
 
 var errProcessDied = &codedError{
@@ -121,7 +121,7 @@ set attempts = excluded.attempts, last_offset = excluded.last_offset, last_at = 
 
 // An attempt that fails in this process is no death.
 func (in *Inbox) countAttempt(ctx context.Context, p *partition, items []*item) error {
-	if p.counted != nil {
+	if p.countedFirst != nil {
 		return nil
 	}
 	first, last, attempts := items[0].origin.Offset, items[len(items)-1].origin.Offset, 0
@@ -142,9 +142,9 @@ func (in *Inbox) countAttempt(ctx context.Context, p *partition, items []*item) 
 	if err != nil {
 		return err
 	}
-	p.counted = &first
+	p.countedFirst = &first
 	if len(items) == 1 && attempts > in.cfg.MaxAttempts {
-		items[0].giveUp, items[0].attempts = errProcessDied, attempts-1
+		items[0].givenUpFor, items[0].attempts = errProcessDied, attempts-1
 	}
 	return nil
 }
@@ -154,10 +154,10 @@ delete from public.inbox_attempt where consumer = $1 and topic = $2 and partitio
 
 // After a commit behind the suspected records, the partition is not suspected any more.
 func (in *Inbox) clearAttempts(ctx context.Context, p *partition, items []*item) {
-	p.counted = nil
+	p.countedFirst = nil
 	last := items[len(items)-1].origin.Offset
 	for _, it := range items {
-		if (it.outcome == Applied || it.stored != nil) && last >= p.countedTo {
+		if (it.outcome == Applied || it.stored != nil) && last >= p.oneByOneTo {
 			p.isSuspect = false
 		}
 	}
@@ -204,8 +204,8 @@ func (in *Inbox) recordLeave(ctx context.Context, p *partition) (err error) {
 	case p == nil:
 	case !p.isSuspect:
 		_, err = in.cfg.Pool.Exec(ctx, deleteOwner, in.cfg.Consumer, p.topic, p.number, p.owner)
-	case p.counted != nil:
-		_, err = in.cfg.Pool.Exec(ctx, uncountAttempt, in.cfg.Consumer, p.topic, p.number, *p.counted)
+	case p.countedFirst != nil:
+		_, err = in.cfg.Pool.Exec(ctx, uncountAttempt, in.cfg.Consumer, p.topic, p.number, *p.countedFirst)
 	}
 	if err != nil {
 		return fmt.Errorf("leave partition: %w", err)

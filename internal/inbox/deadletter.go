@@ -30,11 +30,11 @@ func (it *item) reason(version int64) error {
 	case Conflict:
 		return errConflict
 	case Expired:
-		if it.giveUp == nil {
+		if it.givenUpFor == nil {
 			return errTooOld
 		}
 	}
-	return cmp.Or(it.refused, it.giveUp)
+	return cmp.Or(it.misplaced, it.givenUpFor)
 }
 
 // A replay has a dead letter: storeLetter then refuses it.
@@ -62,7 +62,7 @@ func (in *Inbox) storeLetter(ctx context.Context, tx *handlerTx, it *item, k *ke
 	}
 	it.stored = &l
 	if l.Holds {
-		k.park(l.Version)
+		k.hold(l.Version)
 	}
 	if l.Parked() {
 		return nil

@@ -61,14 +61,14 @@ func (in *Inbox) collectIDs(items []*item) *idSet {
 	}
 	for _, it := range items {
 		id := it.event.ID
-		it.outcome, it.refused, it.comesAgain = isNew, nil, false
+		it.outcome, it.misplaced, it.comesAgain = isNew, nil, false
 		switch earlier := s.first[id]; {
 		case !it.hasRow():
 		case earlier != nil:
 			earlier.comesAgain = true
 		default:
 			s.first[id] = it
-			s.ids, s.types, s.places = append(s.ids, id), append(s.types, it.event.Type), append(s.places, place(id))
+			s.ids, s.types, s.places = append(s.ids, id), append(s.types, it.event.Type), append(s.places, idTime(id))
 			s.times, s.hashes = append(s.times, it.at()), append(s.hashes, it.hash)
 			s.metadata = append(s.metadata, it.metadata())
 		}
@@ -180,11 +180,11 @@ func (in *Inbox) finishRows(tx *handlerTx, items []*item) {
 		switch id := it.event.ID; it.outcome {
 		case Gap, Parked, Dead, Stale:
 			if it.hasRow() {
-				skipped, skippedAt = append(skipped, id), append(skippedAt, place(id))
+				skipped, skippedAt = append(skipped, id), append(skippedAt, idTime(id))
 			}
 		case Applied:
 			if it.took >= time.Millisecond {
-				slow, slowAt, times = append(slow, id), append(slowAt, place(id)), append(times, it.took.Milliseconds())
+				slow, slowAt, times = append(slow, id), append(slowAt, idTime(id)), append(times, it.took.Milliseconds())
 			}
 		}
 	}
@@ -222,23 +222,23 @@ type recordPlace struct {
 	Offset    int64  `json:"offset"`
 }
 
-// foreign is the place of all ids without a time. By ce_time, an id that comes back with another one would be applied
+// timeless is the time of all ids without one. By ce_time, an id that comes back with another one would be applied
 // twice.
-var foreign = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
+var timeless = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Days begin here in migrations/inbox.
 var firstDay = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// place returns an id's table partition, from the id alone: a unique index holds within one partition.
-func place(id string) time.Time {
+// idTime returns the time in an id. It decides the table partition, because a unique index holds within one.
+func idTime(id string) time.Time {
 	u, err := uuid.Parse(id)
 	if err != nil || u.Version() != 7 {
-		return foreign
+		return timeless
 	}
 	if at := time.Unix(u.Time().UnixTime()).UTC(); !at.Before(firstDay) {
 		return at
 	}
-	return foreign
+	return timeless
 }
 
 // at is not compared in a forced replay, or of an event that was new when its dead letter was stored.
@@ -246,7 +246,7 @@ func (it *item) at() time.Time {
 	if it.replay != nil && (it.replay.Remembered || it.replay.Force) {
 		return time.Now()
 	}
-	if at := place(it.event.ID); !at.Equal(foreign) {
+	if at := idTime(it.event.ID); !at.Equal(timeless) {
 		return at
 	}
 	return it.event.Time
@@ -310,7 +310,7 @@ select exists (select from public.inbox where consumer = $1 and event_id = $2 an
 
 // IsProcessed reports whether the id is recorded. To decide, use [Inbox.Process]: another transaction may commit first.
 func (in *Inbox) IsProcessed(ctx context.Context, tx pgx.Tx, id string) (processed bool, err error) {
-	err = tx.QueryRow(ctx, selectProcessed, in.cfg.Consumer, id, place(id)).Scan(&processed)
+	err = tx.QueryRow(ctx, selectProcessed, in.cfg.Consumer, id, idTime(id)).Scan(&processed)
 	if err != nil {
 		return false, fmt.Errorf("read inbox row: %w", err)
 	}

@@ -16,11 +16,11 @@ import (
 const maxJump = 1000
 
 type key struct {
-	name       string
-	version    int64
-	parkedFrom *int64 // lowest version of a dead letter that holds the key; nil: none
-	exists     bool   // it has a row, which is locked
-	changed    bool
+	name     string
+	version  int64
+	heldFrom *int64 // lowest version of a dead letter that holds the key; nil: none
+	exists   bool   // it has a row, which is locked
+	changed  bool
 }
 
 type keys map[string]*key
@@ -61,9 +61,9 @@ func (ks keys) lock(batch *pgx.Batch, consumer string) {
 	}
 	batch.Queue(selectKeys, consumer, slices.Sorted(maps.Keys(ks))).Query(func(rows pgx.Rows) error {
 		var found key
-		_, err := pgx.ForEachRow(rows, []any{&found.name, &found.version, &found.parkedFrom}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&found.name, &found.version, &found.heldFrom}, func() error {
 			k := ks[found.name]
-			k.version, k.parkedFrom, k.exists = found.version, found.parkedFrom, true
+			k.version, k.heldFrom, k.exists = found.version, found.heldFrom, true
 			return nil
 		})
 		return err
@@ -89,27 +89,27 @@ func (in *Inbox) decide(it *item, k *key) Outcome {
 	switch {
 	case k == nil, version == 0 && it.ignored:
 	case version > 0 && version <= k.version:
-		return in.skip(it, Stale)
-	case it.giveUp != nil:
+		return in.unlessIgnored(it, Stale)
+	case it.givenUpFor != nil: // not parked: the dead letter has its own reason
 	case it.replay == nil && in.cfg.Order == Strict && k.isHeldBefore(version):
 		return Parked
 	case version == 0 && k.version > 0:
-		it.refused = errNoVersion
+		it.misplaced = errNoVersion
 	case version > k.version+1 && in.cfg.Order == Strict && !acceptGap:
 		return Gap
 	case version > k.version+maxJump && k.version > 0 && in.cfg.Order == Latest && !acceptGap:
-		it.refused = errJump
+		it.misplaced = errJump
 	}
-	if it.refused != nil || it.giveUp != nil {
+	if it.misplaced != nil || it.givenUpFor != nil {
 		return Dead
 	}
 	if k != nil && version > 0 {
 		k.version, k.changed = version, true
 	}
-	return in.skip(it, Applied)
+	return in.unlessIgnored(it, Applied)
 }
 
-func (in *Inbox) skip(it *item, outcome Outcome) Outcome {
+func (in *Inbox) unlessIgnored(it *item, outcome Outcome) Outcome {
 	if it.ignored {
 		return Ignored
 	}
@@ -118,18 +118,18 @@ func (in *Inbox) skip(it *item, outcome Outcome) Outcome {
 
 // raise is for an applied event that comes again with the key's next version: its producer's database went back.
 func (k *key) raise(version int64) {
-	if version == k.version+1 && (k.parkedFrom == nil || version < *k.parkedFrom) {
+	if version == k.version+1 && (k.heldFrom == nil || version < *k.heldFrom) {
 		k.version, k.changed = version, true
 	}
 }
 
 func (k *key) isHeldBefore(version int64) bool {
-	return k.parkedFrom != nil && (version == 0 || version > *k.parkedFrom)
+	return k.heldFrom != nil && (version == 0 || version > *k.heldFrom)
 }
 
-func (k *key) park(version int64) {
-	if k.parkedFrom == nil || version < *k.parkedFrom {
-		k.parkedFrom, k.changed = &version, true
+func (k *key) hold(version int64) {
+	if k.heldFrom == nil || version < *k.heldFrom {
+		k.heldFrom, k.changed = &version, true
 	}
 }
 
@@ -152,7 +152,7 @@ func (in *Inbox) queueKeys(tx *handlerTx, sql string, ks keys, exists bool) {
 	var parked []*int64
 	for _, k := range ks {
 		if k.changed && k.exists == exists {
-			names, versions, parked = append(names, k.name), append(versions, k.version), append(parked, k.parkedFrom)
+			names, versions, parked = append(names, k.name), append(versions, k.version), append(parked, k.heldFrom)
 		}
 	}
 	if len(names) > 0 {

@@ -112,7 +112,7 @@ func (in *Inbox) Knows(ctx context.Context, records []*message.Message) (known b
 	if !last.isEvent {
 		key, version = "", 0
 	}
-	err = in.cfg.Pool.QueryRow(ctx, selectKnown, in.cfg.Consumer, id, place(id), key, version).Scan(&known)
+	err = in.cfg.Pool.QueryRow(ctx, selectKnown, in.cfg.Consumer, id, idTime(id), key, version).Scan(&known)
 	if err != nil {
 		return false, fmt.Errorf("look for the last record: %w", err)
 	}

@@ -217,8 +217,8 @@ func (r *Replayer) item(ctx context.Context, l deadletter.Letter, o Options) (*i
 	it := r.in.read(msg, r.handler)
 	it.replay = &replayed{l, o}
 	switch {
-	case it.giveUp != nil:
-		return it, refuse(codeOf(it.giveUp), it.giveUp)
+	case it.givenUpFor != nil:
+		return it, refuse(codeOf(it.givenUpFor), it.givenUpFor)
 	case l.Code == CodeTooOld && !o.Force:
 		return it, refuse(CodeTooOld, ErrExpired)
 	case l.Remembered && it.event.ID != l.EventID:

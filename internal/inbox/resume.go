@@ -55,9 +55,9 @@ func (r *Replayer) ResumeRound(ctx context.Context) error {
 	}
 	var key string
 	var failed error
-	for continues := true; ; {
+	for sameKey := true; ; {
 		var p parkedEvent
-		err := r.in.cfg.Pool.QueryRow(ctx, next, r.in.cfg.Consumer, key, continues).
+		err := r.in.cfg.Pool.QueryRow(ctx, next, r.in.cfg.Consumer, key, sameKey).
 			Scan(&key, &p.id, &p.attempts, &p.afterDiscarded)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return failed
@@ -65,9 +65,9 @@ func (r *Replayer) ResumeRound(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("look for parked events: %w", err)
 		}
-		continues, err = r.resumeOne(ctx, p)
+		sameKey, err = r.resumeOne(ctx, p)
 		if errors.Is(err, deadletter.ErrNotWaiting) { // another process settled it
-			continues, err = true, nil
+			sameKey, err = true, nil
 		}
 		failed = cmp.Or(failed, err)
 	}
@@ -90,7 +90,7 @@ update public.dead_letter set attempts = attempts - 1 where id = $1 and state = 
 
 // resumeOne counts the attempt before it begins, because the event may end the process, but not while another event
 // runs alone, which may end it too.
-func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (continues bool, err error) {
+func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (sameKey bool, err error) {
 	if err := r.in.cfg.Host.AwaitResume(ctx); err != nil {
 		return false, err
 	}

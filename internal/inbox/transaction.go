@@ -92,7 +92,7 @@ func (in *Inbox) begin(ctx context.Context, conn *pgx.Conn, tx *handlerTx, items
 	return ks, ids.compare(ctx, tx)
 }
 
-// The order is that of the checks in doc.go.
+// The order is that of the checks in doc.go. A replay is a batch of one.
 func (in *Inbox) handleItemsInTx(ctx context.Context, tx *handlerTx, items []*item, ks keys) error {
 	if err := in.claimLetter(ctx, tx, items[0]); err != nil {
 		return err
@@ -221,7 +221,7 @@ func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error 
 		return Permanent(errors.Join(err, errMetadata))
 	}
 	id := handler.eventID
-	return Queue(ctx, tx, updateMetadata, handler.consumer, id, place(id), string(encoded))
+	return Queue(ctx, tx, updateMetadata, handler.consumer, id, idTime(id), string(encoded))
 }
 
 // The last writes travel with the commit, unless one of them may prevent it, or the last attempt timed out. They are

@@ -141,7 +141,7 @@ func TestAParkedEventThatEndsItsProcess(t *testing.T) {
 }
 
 func TestAParkedEventThatAnotherProcessRunsHasNotDied(t *testing.T) { //nolint:paralleltest // it holds up lone events
-	c, a := newParked(t, nil)
+	c, a := newParked(t, func(cfg *inbox.Config) { cfg.HandlerTimeout = testkit.WaitLimit })
 	copied := c.copies()
 	key, err := c.Pool.Begin(t.Context())
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/jackc/pgx/v5"
@@ -158,6 +159,7 @@ func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 		"KAFKA_PUBLISH_TIMEOUT=500ms", "OUTBOX_POLL=1s", "KAFKA_SESSION_TIMEOUT=6s")
 	root := cfg
 	root.Kafka.Username = "root"
+	root.Kafka.PublishTimeout = 20 * time.Second // it makes the topic of the copies, and is no part of the test
 	settings := root.Client("test").Producer()
 	settings.Metadata.Full = true
 	cluster, err := sarama.NewClusterAdmin([]string{broker}, settings)

@@ -59,6 +59,13 @@ type consumer struct {
 	publishes atomic.Bool // a handler has added an event
 }
 
+func (c Consumer) types() []string {
+	if c.Handlers != nil {
+		return c.Handlers.Types()
+	}
+	return c.Types
+}
+
 // Accepts reports whether the consumer handles the type.
 func (c Consumer) Accepts(eventType string) bool {
 	return slices.Contains(c.types(), eventType)

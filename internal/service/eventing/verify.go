@@ -31,10 +31,3 @@ func (i *Instance) Verified(ctx context.Context) (s verify.Service, err error) {
 	}
 	return s, nil
 }
-
-func (c Consumer) types() []string {
-	if c.Handlers != nil {
-		return c.Handlers.Types()
-	}
-	return c.Types
-}

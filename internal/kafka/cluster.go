@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,11 +115,13 @@ func (c Cluster) Partitions(topic string) ([]int32, error) {
 func (c Cluster) Offsets(topic string, partitions []int32, which int64) ([]int64, error) {
 	offsets := make([]int64, len(partitions))
 	err := c.settled(topic, func() error {
-		for i, found := range c.listOffsets(topic, partitions, which) {
-			if found.Err != nil {
-				return fmt.Errorf("of partition %d: %w", partitions[i], found.Err)
+		offsetOf := c.listOffsets(map[string][]int32{topic: partitions}, which)
+		for i, partition := range partitions {
+			offset, err := offsetOf(topic, partition)
+			if err != nil {
+				return fmt.Errorf("of partition %d: %w", partition, err)
 			}
-			offsets[i] = found.Offset
+			offsets[i] = offset
 		}
 		return nil
 	})
@@ -128,22 +131,27 @@ func (c Cluster) Offsets(topic string, partitions []int32, which int64) ([]int64
 	return offsets, nil
 }
 
-// listOffsets asks once. A broker that does not answer is an error of each of its partitions.
-func (c Cluster) listOffsets(topic string, partitions []int32, which int64) []sarama.OffsetResult {
-	wanted := make(map[int32]int64, len(partitions))
-	for _, partition := range partitions {
-		wanted[partition] = which
-	}
-	answer, err := c.admin.ListOffsets(map[string]map[int32]int64{topic: wanted}, nil)
-	found := make([]sarama.OffsetResult, len(partitions))
-	for i, partition := range partitions {
-		found[i].Err = err
-		if result := answer[topic][partition]; result != nil {
-			found[i] = *result
-		}
-		if errors.Is(found[i].Err, sarama.ErrNoError) {
-			found[i].Err = nil
+// listOffsets asks once for all topics: a broker that does not answer costs one timeout. It is an error of each of its
+// partitions.
+func (c Cluster) listOffsets(
+	partitions map[string][]int32, which int64,
+) (offsetOf func(topic string, partition int32) (int64, error)) {
+	wanted := map[string]map[int32]int64{}
+	for topic, numbers := range partitions {
+		wanted[topic] = map[int32]int64{}
+		for _, partition := range numbers {
+			wanted[topic][partition] = which
 		}
 	}
-	return found
+	answer, err := c.admin.ListOffsets(wanted, nil)
+	return func(topic string, partition int32) (int64, error) {
+		found := answer[topic][partition]
+		switch {
+		case found == nil:
+			return 0, cmp.Or(err, error(sarama.ErrIncompleteResponse))
+		case found.Err != nil && !errors.Is(found.Err, sarama.ErrNoError):
+			return 0, found.Err
+		}
+		return found.Offset, nil
+	}
 }

@@ -82,16 +82,24 @@ func (p *Publisher) EachEnd(
 	ctx context.Context, topics []string, each func(topic string, partition int32, start, end int64, err error),
 ) error {
 	return Ask(ctx, p.cfg, "read ends", func(c Cluster) error {
+		partitions := map[string][]int32{}
 		for _, topic := range topics {
-			partitions, err := c.Partitions(topic)
+			found, err := c.Partitions(topic)
 			if err != nil {
 				each(topic, -1, 0, 0, classify(err))
 				continue
 			}
-			starts := c.listOffsets(topic, partitions, sarama.OffsetOldest)
-			ends := c.listOffsets(topic, partitions, sarama.OffsetNewest)
-			for i, partition := range partitions {
-				each(topic, partition, starts[i].Offset, ends[i].Offset, classify(cmp.Or(starts[i].Err, ends[i].Err)))
+			partitions[topic] = found
+		}
+		if len(partitions) == 0 {
+			return nil
+		}
+		startOf, endOf := c.listOffsets(partitions, sarama.OffsetOldest), c.listOffsets(partitions, sarama.OffsetNewest)
+		for topic, numbers := range partitions {
+			for _, partition := range numbers {
+				start, err := startOf(topic, partition)
+				end, err2 := endOf(topic, partition)
+				each(topic, partition, start, end, classify(cmp.Or(err, err2)))
 			}
 		}
 		return nil

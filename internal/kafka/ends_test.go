@@ -2,7 +2,9 @@ package kafka_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,22 +64,34 @@ func TestAMissingTopicHasNoEnds(t *testing.T) {
 	require.Error(t, answers["missing"])
 }
 
+// A broker that does not answer costs a timeout per question.
 func TestABrokerThatGivesNoEndsHidesNoOther(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t, kfake.NumBrokers(2))
-	topic := kafkatest.Topic(t, brokers, 2)
-	for node := range int32(2) {
-		require.NoError(t, cluster.MoveTopicPartition(topic, node, node))
+	topics := []string{kafkatest.Topic(t, brokers, 2), kafkatest.Topic(t, brokers, 2)}
+	for _, topic := range topics {
+		for node := range int32(2) {
+			require.NoError(t, cluster.MoveTopicPartition(topic, node, node))
+		}
 	}
+	var asked atomic.Int32
 	cluster.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
-		return nil, errors.New("cut"), cluster.CurrentNode() == 1
+		isBroken := cluster.CurrentNode() == 1
+		if isBroken {
+			asked.Add(1)
+		}
+		return nil, errors.New("cut"), isBroken
 	})
-	answers := map[int32]error{}
+	answers := map[string]error{}
 	p := newPublisher(t, kafka.Config{Brokers: brokers})
-	require.NoError(t, p.EachEnd(t.Context(), []string{topic}, func(_ string, number int32, _, _ int64, err error) {
-		answers[number] = err
+	require.NoError(t, p.EachEnd(t.Context(), topics, func(topic string, number int32, _, _ int64, err error) {
+		answers[fmt.Sprint(topic, "/", number)] = err
 	}))
-	require.NoError(t, answers[0])
-	require.ErrorIs(t, answers[1], io.EOF, "the broker closed the connection")
+	require.Len(t, answers, 4)
+	for _, topic := range topics {
+		require.NoError(t, answers[topic+"/0"])
+		require.ErrorIs(t, answers[topic+"/1"], io.EOF, "the broker closed the connection")
+	}
+	require.EqualValues(t, 2, asked.Load(), "where the partitions begin and where they end, of all topics together")
 }

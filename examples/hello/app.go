@@ -1,5 +1,5 @@
-// Package hello is a whole service in one folder. It greets whoever signs up, and whoever asks for it, with one route,
-// one event, one consumer and one setting.
+// Package hello is a whole service in one folder. It greets each new user, and on request, with one route, one event,
+// one consumer and one setting.
 package hello
 
 import (

@@ -1,4 +1,4 @@
-// Command hello greets whoever signs up; run "hello help".
+// Command hello greets each new user; run "hello help".
 package main
 
 import (

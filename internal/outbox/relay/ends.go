@@ -87,7 +87,7 @@ type ends struct {
 	pointAt    time.Time
 	isRefused  bool // the cursor row has a refusal
 	confirmed  map[string]bool
-	renumbered int
+	changes    int // of versions and parked keys: what was read before must be read again
 }
 
 const loadEndsSQL = `
@@ -228,12 +228,12 @@ func (e *end) doubt(need int64, lost bool) {
 
 // prepare looks at the partitions of a page, and parks keys whose partitions cannot be looked at. A look may give rows
 // other versions: then the page must be read again.
-func (l *leader) prepare(ctx context.Context, page []record) (settled settlement, renumbered bool, err error) {
+func (l *leader) prepare(ctx context.Context, page []record) (settled settlement, changed bool, err error) {
 	began, pauses := time.Now(), failure.Backoff{Min: l.cfg.retryMin, Max: l.cfg.retryMax}
 	for attempt := 1; ; attempt++ {
-		renumbered, err = l.lookFor(ctx, page)
-		if renumbered || err != nil {
-			return settled, renumbered, err
+		changed, err = l.lookFor(ctx, page)
+		if changed || err != nil {
+			return settled, changed, err
 		}
 		unseen, reasons := l.unseen(page)
 		waits := slices.ContainsFunc(unseen, func(r record) bool { return l.parked[r.key()] == 0 })
@@ -262,7 +262,7 @@ func (l *leader) unseen(page []record) (unseen []record, reasons []error) {
 	return unseen, reasons
 }
 
-func (l *leader) lookFor(ctx context.Context, records []record) (renumbered bool, err error) {
+func (l *leader) lookFor(ctx context.Context, records []record) (changed bool, err error) {
 	if l.ends == nil {
 		return false, nil
 	}
@@ -275,9 +275,9 @@ func (l *leader) lookFor(ctx context.Context, records []record) (renumbered bool
 	if topics == nil {
 		return false, nil
 	}
-	before := l.ends.renumbered
+	before := l.ends.changes
 	err = l.makeReady(ctx, topics)
-	return l.ends.renumbered != before, err
+	return l.ends.changes != before, err
 }
 
 func (e *ends) plan(page []record) map[topicPartition]storedEnd {

@@ -87,7 +87,7 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 		return nil, fmt.Errorf("store a look at the log: %w", err)
 	}
 	if len(lost) > 0 {
-		e.renumbered++
+		e.changes++
 	}
 	clear(e.confirmed)
 	e.isRefused = false

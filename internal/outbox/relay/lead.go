@@ -174,11 +174,11 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 	if len(page) == 0 {
 		return l.passEmpty(ctx, w)
 	}
-	settled, renumbered, err := l.prepare(ctx, page)
+	settled, changed, err := l.prepare(ctx, page)
 	if err != nil {
 		return resting, err
 	}
-	if renumbered {
+	if changed {
 		return draining, l.loadParked(ctx) // keys that prepare has parked are not stored
 	}
 	paused, err := l.storeSettled(ctx, w, page, settled)

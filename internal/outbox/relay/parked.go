@@ -146,7 +146,7 @@ func (l *leader) flushParked(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return resting, err
 	}
-	if renumbered, err := l.lookFor(ctx, due); renumbered || err != nil {
+	if changed, err := l.lookFor(ctx, due); changed || err != nil {
 		return draining, err
 	}
 	var settled settlement

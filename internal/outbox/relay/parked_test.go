@@ -447,6 +447,70 @@ func TestAKeyThatACallParksIsHeldInTheLaterCalls(t *testing.T) {
 	w.requireWhole()
 }
 
+// A look between the attempts of a page finds that the log lost the first version, and its pass has it refused for good.
+func TestAKeyThatALookParksIsHeldInThePage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.lead()
+	w.add("a")
+	w.settle()
+	w.add("a")
+	w.log.before = func(m *message.Message) error {
+		if m.Metadata[event.HeaderVersion] == "1" {
+			return refusedError{errors.New("too large")}
+		}
+		if w.log.end(0) > 0 {
+			w.log.cut(0, 0)
+			return errNotSent
+		}
+		return nil
+	}
+	w.settle()
+	require.Zero(t, w.log.end(0), "version 2 waits for version 1")
+	require.Equal(t, int64(2), w.count(`select count(*) from outbox_held`))
+	w.log.before = nil
+	w.exec(`update outbox_parked set retry_at = clock_timestamp()`)
+	w.flushAt = time.Time{}
+	w.settle()
+	w.add("a") // a heal without rows ends with the next page
+	w.settle()
+	w.requireOrder()
+	w.requireWhole()
+}
+
+func TestAFlushReadsWhatItsLookHasHeld(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.cfg.patience, w.cfg.attempts, w.cfg.parkedRetryMax = time.Nanosecond, 1, time.Nanosecond
+	w.lead()
+	refused := "2"
+	w.log.before = func(m *message.Message) error {
+		if m.Metadata[event.HeaderVersion] == refused {
+			return refusedError{errors.New("too large")}
+		}
+		return nil
+	}
+	w.add("a", "a")
+	w.settle()
+	require.Equal(t, int64(1), w.count(`select count(*) from outbox_held`))
+	w.log.cut(0, 0)
+	for _, p := range w.ends.of {
+		p.doubt(p.known, true)
+	}
+	refused, w.flushAt = "1", time.Time{}
+	_, err := w.flushParked(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, w.log.end(0), "version 2 waits for version 1")
+	w.log.before = nil
+	w.exec(`update outbox_parked set retry_at = clock_timestamp()`)
+	w.flushAt = time.Time{}
+	w.settle()
+	w.add("a")
+	w.settle()
+	w.requireOrder()
+	w.requireWhole()
+}
+
 func TestADiscardedEventIsNotSent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -132,6 +132,7 @@ func (l *leader) resend(
 	}
 	settled.log(ctx, l.cfg.Log)
 	queueParked(later, settled.parked)
+	l.ends.changes++
 	return parked, true, l.guarded(ctx, later)
 }
 

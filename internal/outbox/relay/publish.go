@@ -18,6 +18,7 @@ func (l *leader) publish(ctx context.Context, page []record) (settled settlement
 		if _, err := l.lookFor(ctx, part); err != nil { // a look gives no row of a stored page another version
 			return settled, err
 		}
+		part = l.holdParked(part, &settled) // the look may have parked keys
 		results, err := l.send(ctx, part)
 		if err != nil {
 			return settled, err

@@ -148,7 +148,7 @@ func (c Cluster) listOffsets(
 		found := answer[topic][partition]
 		switch {
 		case found == nil:
-			return 0, cmp.Or(err, error(sarama.ErrIncompleteResponse))
+			return 0, cmp.Or(err, sarama.ErrIncompleteResponse)
 		case found.Err != nil && !errors.Is(found.Err, sarama.ErrNoError):
 			return 0, found.Err
 		}

@@ -447,7 +447,7 @@ func TestAKeyThatACallParksIsHeldInTheLaterCalls(t *testing.T) {
 	w.requireWhole()
 }
 
-// A look between the attempts of a page finds that the log lost the first version, and its pass has it refused for good.
+// A look between the attempts of a page finds that the log lost the first version. Its pass has it refused for good.
 func TestAKeyThatALookParksIsHeldInThePage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -51,6 +51,7 @@ type Circuit struct {
 	isSuspected bool // no probe that began after the last report has answered
 	wasUp       bool
 	back        chan struct{} // closed at the end of an outage; a new one for each
+	waiting     []func(isDown bool)
 }
 
 // New returns a circuit that counts the server as up. It panics if the Registerer has a circuit of that name.
@@ -90,6 +91,7 @@ func (c *Circuit) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
+	c.tellWaiting()
 	return nil
 }
 
@@ -146,15 +148,37 @@ func (c *Circuit) conclude(ctx context.Context, err error) {
 		log.InfoContext(ctx, "dependency is back", "after", time.Since(before.Since).Round(time.Millisecond))
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.down = now
-	if now != nil {
-		return
+	if now == nil {
+		c.wasUp, c.isSuspected = true, len(c.probeNow) > 0
 	}
-	c.wasUp, c.isSuspected = true, len(c.probeNow) > 0
-	if before != nil {
+	if now == nil && before != nil {
 		close(c.back)
 		c.back = make(chan struct{})
+	}
+	c.mu.Unlock()
+	c.tellWaiting()
+}
+
+// afterProbe calls f immediately, or for a suspected server after the next probe.
+func (c *Circuit) afterProbe(f func(isDown bool)) {
+	c.mu.Lock()
+	isDown, isSuspected := c.down != nil, c.isSuspected
+	if !isDown && isSuspected {
+		c.waiting = append(c.waiting, f)
+		f = func(bool) {}
+	}
+	c.mu.Unlock()
+	f(isDown)
+}
+
+func (c *Circuit) tellWaiting() {
+	c.mu.Lock()
+	waiting, isDown := c.waiting, c.down != nil
+	c.waiting = nil
+	c.mu.Unlock()
+	for _, f := range waiting {
+		f(isDown)
 	}
 }
 
@@ -203,8 +227,8 @@ func isSuspicious(err error) bool {
 	return v.Class == failure.Transient && !isAnswer
 }
 
-// Explains reports whether the error belongs to an outage: it is suspicious, or it is transient or a timeout during
-// one. Such an error need not be logged.
+// Explains reports whether the error may belong to an outage: it is suspicious and no probe has answered yet, or it is
+// transient or a timeout during an outage.
 func (c *Circuit) Explains(err error) bool {
 	c.mu.Lock()
 	isDown, isSuspected := c.down != nil, c.isSuspected

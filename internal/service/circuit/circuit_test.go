@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -230,30 +231,58 @@ func TestComplaintsDoNotSetThePaceOfProbes(t *testing.T) {
 
 func TestLinesOfAnOutageAreDebug(t *testing.T) {
 	t.Parallel()
-	database := circuit.New(circuit.Config{Name: "database", Log: quiet})
-	broker := circuit.New(circuit.Config{Name: "broker", Log: quiet})
-	var out bytes.Buffer
-	logger := func(level slog.Level) *slog.Logger {
-		out.Reset()
-		return slog.New(circuit.Quiet(slog.NewTextHandler(&out, &slog.HandlerOptions{
-			Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-				if a.Key == slog.TimeKey {
-					return slog.Attr{}
+	const ofTheHandler = "level=WARN msg=after consumer=c error=\"of the handler\"\n"
+	for name, c := range map[string]struct {
+		noDatabase, noBroker bool
+		level                slog.Level
+		line                 string
+	}{
+		"both are up":              {line: "level=WARN msg=after consumer=c n=1 error=EOF\n"},
+		"the database is down":     {noDatabase: true},
+		"the broker is down":       {noBroker: true},
+		"the broker is down, seen": {noBroker: true, level: slog.LevelDebug, line: "level=DEBUG msg=after consumer=c n=1 error=EOF\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var out bytes.Buffer
+				database, broker := &server{}, &server{}
+				circuits := []*circuit.Circuit{
+					circuit.New(circuit.Config{Name: "database", Log: quiet, Probe: database.probe}),
+					circuit.New(circuit.Config{Name: "broker", Log: quiet, Probe: broker.probe}),
 				}
-				return a
-			},
-		}), database, broker)).With("consumer", "c")
-	}
-	log := logger(slog.LevelInfo)
-	log.Warn("before", "error", io.EOF)
-	broker.Report(io.EOF)
-	log.Warn("after", "n", 1, "error", io.EOF)
-	log.Warn("after", "error", errors.New("of the handler"))
-	const others = "level=WARN msg=after consumer=c error=\"of the handler\"\n"
-	require.Equal(t, "level=WARN msg=before consumer=c error=EOF\n"+others, out.String())
+				log := slog.New(circuit.Quiet(slog.NewTextHandler(&out, &slog.HandlerOptions{
+					Level: c.level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+						if a.Key == slog.TimeKey {
+							return slog.Attr{}
+						}
+						return a
+					},
+				}), circuits...)).With("consumer", "c")
+				log.Warn("before", "error", io.EOF)
+				require.Equal(t, "level=WARN msg=before consumer=c error=EOF\n", out.String())
+				out.Reset()
 
-	log = logger(slog.LevelDebug)
-	log.Warn("after", "n", 1, "error", io.EOF)
-	log.Warn("after", "error", errors.New("of the handler"))
-	require.Equal(t, "level=DEBUG msg=after consumer=c n=1 error=EOF\n"+others, out.String())
+				database.off.Store(c.noDatabase)
+				broker.off.Store(c.noBroker)
+				for _, c := range circuits {
+					c.Report(io.EOF)
+				}
+				log.Warn("after", "n", 1, "error", io.EOF)
+				log.Warn("after", "error", errors.New("of the handler"))
+				require.Equal(t, ofTheHandler, out.String(), "the other line waits for the probes")
+				ctx, stop := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				for _, c := range circuits {
+					running.Go(func() { _ = c.Run(ctx) })
+				}
+				<-time.After(time.Second)
+				synctest.Wait()
+				require.Equal(t, ofTheHandler+c.line, out.String())
+				stop()
+				running.Wait()
+				require.Equal(t, ofTheHandler+c.line, out.String())
+			})
+		})
+	}
 }

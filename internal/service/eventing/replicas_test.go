@@ -24,7 +24,7 @@ func TestAPoisonRecordIsFoundByTwoReplicas(t *testing.T) {
 			const records, most = 400, 10
 			// A stop waits for the rebalance that the last death began.
 			s := newStage(t, pool, kafkatest.Brokers(t),
-				"KAFKA_SESSION_TIMEOUT=1s", "KAFKA_TOPIC_PARTITIONS=3")
+				"KAFKA_SESSION_TIMEOUT=3s", "KAFKA_TOPIC_PARTITIONS=3")
 			s.member.Poison = "key-2/37"
 			s.send(counted(1, records)...)
 			start := func(i int) *crashtest.Process {

@@ -6,7 +6,9 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"log/slog"
 	"net"
+	"net/http"
 
 	"example.com/twinbox/examples/hello/contract"
 	"example.com/twinbox/internal/command"
@@ -45,12 +47,10 @@ func Migrations() []migrations.Set {
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	g := &greeter{outbox: node.Outbox, word: cfg.Word}
 	a := &api{greeter: g, transaction: command.Transaction{Pool: node.Pool, Timeout: cfg.RequestTimeout}}
-	router := web.NewRouter(web.Config{
-		MapError: command.Problem, Document: openAPI, RequestTimeout: cfg.RequestTimeout,
-		Registerer: node.Admin.Registry(), Traces: node.Traces,
+	handler := newHandler(a, web.Config{
+		RequestTimeout: cfg.RequestTimeout, Registerer: node.Admin.Registry(), Traces: node.Traces,
 	}, node.Log)
-	router.Post("/v1/greetings", a.say)
-	server := web.NewServer(cfg.Server(cfg.RequestTimeout), router, node.Log)
+	server := web.NewServer(cfg.Server(cfg.RequestTimeout), handler, node.Log)
 	start = func(group *service.Group, api net.Listener) {
 		node.StartConsumers(group)
 		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })
@@ -61,4 +61,11 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 			Types: []string{contract.UserRegistered.Type}, Handler: g.welcome,
 		}),
 	)
+}
+
+func newHandler(a *api, cfg web.Config, log *slog.Logger) http.Handler {
+	cfg.MapError, cfg.Document = command.Problem, openAPI
+	router := web.NewRouter(cfg, log)
+	router.Post("/v1/greetings", a.say)
+	return router
 }

@@ -24,7 +24,7 @@ func (c *APIClient) Ask(path, body string, headers ...string) Ask { return Ask{c
 // FaultyAPI are services that answer a good request with a problem.
 type FaultyAPI struct {
 	Healthy *APIClient // for faults of the body alone
-	Limited *APIClient // to one request per client
+	Limited *APIClient // to one request per client; nil without a limit
 	Broken  *APIClient // without its tables
 	Away    *APIClient // without its database
 	Late    *APIClient // see [ServeAPILate]
@@ -34,10 +34,14 @@ type FaultyAPI struct {
 // differently typed bodies.
 func (f FaultyAPI) Add(t testing.TB, asks, good map[string]Ask) {
 	t.Helper()
-	first := f.Limited.Do(t, http.MethodGet, "/v2", "")
-	require.Equal(t, http.StatusNotFound, first.Status, "the only one that is allowed")
+	if f.Limited != nil {
+		first := f.Limited.Do(t, http.MethodGet, "/v2", "")
+		require.Equal(t, http.StatusNotFound, first.Status, "the only one that is allowed")
+	}
 	for operation, a := range good {
-		asks[operation+" 429"] = f.Limited.Ask(a.Path, a.Body)
+		if f.Limited != nil {
+			asks[operation+" 429"] = f.Limited.Ask(a.Path, a.Body)
+		}
 		asks[operation+" 500"] = f.Broken.Ask(a.Path, a.Body)
 		asks[operation+" 503"] = f.Away.Ask(a.Path, a.Body)
 		if a.Body == "" {

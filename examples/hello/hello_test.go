@@ -61,9 +61,7 @@ func document(t *testing.T, file string) *testkit.OpenAPI {
 // The process may die at any statement.
 func TestASignUpIsGreetedOnce(t *testing.T) {
 	t.Parallel()
-	found, err := hello.Service.Describe().Declare(t.Context())
-	require.NoError(t, err)
-	consumer := found.Consumers[0]
+	consumer := servicetest.Consumer(t, hello.Service.Describe(), "hello.users")
 	checker, err := contract.Load()
 	require.NoError(t, err)
 	inboxtest.RequireIdempotent(t, inboxtest.Idempotence{

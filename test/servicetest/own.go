@@ -1,6 +1,7 @@
 package servicetest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,4 +33,18 @@ func RequireOwnEventsHandled(t testing.TB, of eventing.Described) {
 	if missing != nil {
 		t.Fatal(strings.Join(missing, "\n"))
 	}
+}
+
+// Consumer returns the consumer of that name as the service registers it, with the default settings. It needs no server.
+func Consumer(t testing.TB, of eventing.Described, name string) eventing.Consumer {
+	t.Helper()
+	found, err := of.Declare(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(found.Consumers, func(c eventing.Consumer) bool { return c.Name == name })
+	if at < 0 {
+		t.Fatalf("%s has no consumer %s", of.Name, name)
+	}
+	return found.Consumers[at]
 }

@@ -61,6 +61,10 @@ func TestAReadModelThatMissesAnEventOfItsServiceIsFound(t *testing.T) {
 					})
 				},
 			}
+			require.Equal(t, test.types, servicetest.Consumer(t, s.Describe(), "ann.reads").Types)
+			require.Equal(t, "ann has no consumer ann.writes", testkit.FailureText(t, func(t testing.TB) {
+				servicetest.Consumer(t, s.Describe(), "ann.writes")
+			}))
 			require.Equal(t, test.want, testkit.FailureText(t, func(t testing.TB) {
 				servicetest.RequireOwnEventsHandled(t, s.Describe())
 			}))

@@ -30,7 +30,7 @@ func TestThePageBuildsAService(t *testing.T) {
 	run(t, tree, "make new-service NAME=earlier PORT=8975")
 	commit(t, tree)
 	blocks := fence.FindAllStringSubmatch(part, -1)
-	require.Len(t, blocks, 11, "two of commands, three files and six changes")
+	require.Len(t, blocks, 19, "two of commands, seven files and ten changes")
 	for _, found := range blocks {
 		follow(t, tree, block{found[1], found[2], found[3]})
 	}

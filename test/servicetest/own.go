@@ -35,7 +35,7 @@ func RequireOwnEventsHandled(t testing.TB, of eventing.Described) {
 	}
 }
 
-// Consumer returns the consumer of that name as the service registers it, with the default settings. It needs no server.
+// Consumer returns the consumer of that name as the service registers it, with default settings. It needs no server.
 func Consumer(t testing.TB, of eventing.Described, name string) eventing.Consumer {
 	t.Helper()
 	found, err := of.Declare(t.Context())

@@ -84,6 +84,9 @@ func (o *Outbox) prepare(ctx context.Context, events []event.Event) ([]entry, er
 		}
 		o.cfg.Spans.Create(&entries[i].Event)
 	}
+	if note, is := ctx.Value(noteKey{}).(func()); is && len(entries) > 0 {
+		note()
+	}
 	return entries, nil
 }
 
@@ -110,9 +113,6 @@ func (o *Outbox) insert(ctx context.Context, tx pgx.Tx, entries []entry) ([]Adde
 	}
 	if err != nil {
 		return nil, err
-	}
-	if note, is := ctx.Value(noteKey{}).(func()); is {
-		note()
 	}
 	added := make([]Added, len(entries))
 	for i := range entries {

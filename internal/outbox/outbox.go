@@ -79,8 +79,8 @@ func (o *Outbox) Committed() {
 
 type noteKey struct{}
 
-// WithNote returns a context in which [Outbox.Add] calls note after it has added events. The transaction may still roll
-// back.
+// WithNote returns a context in which [Outbox.Add] and [Outbox.Queue] call note before they add events. The transaction
+// may still roll back.
 func WithNote(ctx context.Context, note func()) context.Context {
 	return context.WithValue(ctx, noteKey{}, note)
 }

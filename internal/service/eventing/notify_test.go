@@ -11,6 +11,7 @@ import (
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
@@ -50,27 +51,41 @@ func TestAnInstanceThatFollowsWakesTheOneThatLeads(t *testing.T) {
 // A handler does not know when its transaction commits.
 func TestAHandlerThatPublishesWakesTheRelay(t *testing.T) {
 	t.Parallel()
-	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
-	cfg := environ(t, pgtest.DSN(pool), brokers[0], "OUTBOX_NOTIFY=true")
-	topic, answers := kafkatest.Group(t), kafkatest.Group(t)
-	ensureTopic(t, cfg, topic)
-	ensureTopic(t, cfg, answers)
-	leader, follower := open(t, cfg), open(t, cfg)
-	leader.serve(t)
-	awaitLed(t, pool)
-	mux := inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(ctx context.Context, tx pgx.Tx, _ event.Event, _ pinged) error {
-		_, err := follower.node.Outbox.Add(ctx, tx, event.Event{
-			Source: "/test", Type: "test.pinged.v1", Topic: answers, Key: "k", Data: []byte(`{}`),
+	for name, add := range map[string]func(context.Context, *outbox.Outbox, pgx.Tx, event.Event) error{
+		"add": func(ctx context.Context, o *outbox.Outbox, tx pgx.Tx, e event.Event) error {
+			_, err := o.Add(ctx, tx, e)
+			return err
+		},
+		"queue": func(ctx context.Context, o *outbox.Outbox, tx pgx.Tx, e event.Event) error {
+			b := &pgx.Batch{}
+			require.NoError(t, o.Queue(ctx, b, e))
+			return tx.SendBatch(ctx, b).Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+			cfg := environ(t, pgtest.DSN(pool), brokers[0], "OUTBOX_NOTIFY=true")
+			topic, answers := kafkatest.Group(t), kafkatest.Group(t)+".answers"
+			ensureTopic(t, cfg, topic)
+			ensureTopic(t, cfg, answers)
+			leader, follower := open(t, cfg), open(t, cfg)
+			leader.serve(t)
+			awaitLed(t, pool)
+			mux := inbox.NewMux()
+			inbox.Handle(mux, pingedEvent, func(ctx context.Context, tx pgx.Tx, _ event.Event, _ pinged) error {
+				return add(ctx, follower.node.Outbox, tx, event.Event{
+					Source: "/test", Type: "test.pinged.v1", Topic: answers, Key: "k", Data: []byte(`{}`),
+				})
+			})
+			require.NoError(t, follower.node.Consume(eventing.Consumer{Name: "test.pings", Topic: topic, Handlers: mux}))
+			follower.serve(t)
+			awaitWoken := listen(t, pool)
+			sendRaw(t, brokers, pingRecord(t, topic, 1))
+			awaitWoken()
+			require.Len(t, kafkatest.ReadAll(t, brokers, answers, 1), 1)
 		})
-		return err
-	})
-	require.NoError(t, follower.node.Consume(eventing.Consumer{Name: "test.pings", Topic: topic, Handlers: mux}))
-	follower.serve(t)
-	awaitWoken := listen(t, pool)
-	sendRaw(t, brokers, pingRecord(t, topic, 1))
-	awaitWoken()
-	require.Len(t, kafkatest.ReadAll(t, brokers, answers, 1), 1)
+	}
 }
 
 func listen(t *testing.T, pool *pgxpool.Pool) (awaitWoken func()) {

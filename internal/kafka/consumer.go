@@ -47,6 +47,8 @@ type Consumer struct {
 	assigned []int32 // partitions
 	claims   map[int32]*claim
 
+	endSubscription context.CancelFunc // of the present one
+
 	member, wasMember bool
 
 	since time.Time // of the last change of member
@@ -114,14 +116,19 @@ func (c *Consumer) Run(ctx context.Context, topic string) error {
 
 func (c *Consumer) consume(ctx context.Context, subscriber *wkafka.Subscriber) error {
 	for ctx.Err() == nil {
-		messages, err := subscriber.Subscribe(ctx, c.topic)
+		one, end := context.WithCancel(ctx)
+		c.mu.Lock()
+		c.endSubscription = end
+		c.mu.Unlock()
+		messages, err := subscriber.Subscribe(one, c.topic)
 		if err == nil {
 			for range messages { // none: the hook reads them
 			}
-			break
+		} else {
+			c.trouble(err)
+			_ = failure.Sleep(ctx, c.joins.pauses.Next())
 		}
-		c.trouble(err)
-		_ = failure.Sleep(ctx, c.joins.pauses.Next())
+		end()
 	}
 	return subscriber.Close()
 }
@@ -290,8 +297,19 @@ type troubleLog struct {
 	consumer *Consumer
 }
 
-// Error implements [watermill.LoggerAdapter].
-func (l troubleLog) Error(_ string, err error, _ watermill.LogFields) { l.consumer.trouble(err) }
+// connectionFailed is watermill-kafka's text for it.
+const connectionFailed = "Group consume error"
+
+// Error implements [watermill.LoggerAdapter]. watermill-kafka would connect again, but it leaves a goroutine of each
+// connection until the subscription ends.
+func (l troubleLog) Error(text string, err error, _ watermill.LogFields) {
+	l.consumer.trouble(err)
+	if text == connectionFailed {
+		l.consumer.mu.Lock()
+		defer l.consumer.mu.Unlock()
+		l.consumer.endSubscription()
+	}
+}
 
 // With implements [watermill.LoggerAdapter].
 func (l troubleLog) With(watermill.LogFields) watermill.LoggerAdapter { return l }

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"regexp"
+	"runtime/pprof"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -175,10 +179,14 @@ func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {
 	log := &lines{}
 	cfg := fast(brokers, kafkatest.Group(t))
 	cfg.Backoff, cfg.UnhealthyAfter = 50*time.Millisecond, time.Hour
-	l := listenWith(t, cfg, topic, slog.New(log))
+	var l *listener
+	pprof.Do(t.Context(), pprof.Labels("group", cfg.Group), func(context.Context) { // its goroutines have the label
+		l = listenWith(t, cfg, topic, slog.New(log))
+	})
 
 	began := time.Now()
 	require.NoError(t, joins.Wait(t.Context(), 5))
+	require.LessOrEqual(t, goroutinesOf(t, cfg.Group, "Subscriber).consumeMessages.func1"), 2, "none of earlier attempts")
 	require.Greater(t, time.Since(began), (50+100+200+400)/2*time.Millisecond, "the waits between them, less the jitter")
 	require.ErrorContains(t, l.Healthy(t.Context()), "not a member of the group")
 	require.Equal(t, []string{"consume failed, trying again"}, log.all())
@@ -187,6 +195,22 @@ func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {
 	receive(t, l.messages).Ack()
 	require.NoError(t, l.Healthy(t.Context()))
 	require.Equal(t, "consuming", log.all()[1])
+}
+
+var equalStacks = regexp.MustCompile(`(?m)^(\d+) @ `)
+
+func goroutinesOf(t *testing.T, group, function string) (n int) {
+	t.Helper()
+	var stacks strings.Builder
+	require.NoError(t, pprof.Lookup("goroutine").WriteTo(&stacks, 1))
+	for stack := range strings.SplitSeq(stacks.String(), "\n\n") {
+		if strings.Contains(stack, group) && strings.Contains(stack, function) {
+			same, err := strconv.Atoi(equalStacks.FindStringSubmatch(stack)[1])
+			require.NoError(t, err)
+			n += same
+		}
+	}
+	return n
 }
 
 func TestTheBrokerIsAwayAtTheStartAndInBetween(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,7 +46,7 @@ type listing struct {
 	newest   bool              // by it, the newest first
 	pages    bool              // it has --after
 	absent   bool              // to have no item is an error
-	all      bool              // every page is asked for
+	all      bool              // every page is asked for, of a tail up to its limit
 	example  item              // what completion asks
 }
 
@@ -57,12 +58,22 @@ type view struct {
 	columns string
 }
 
+func (l listing) ask(
+	ctx context.Context, services []*client.Service, asked item,
+) (answers []client.Answer[item], unknown missing, err error) {
+	return ask(services, func(s *client.Service) (item, error) { return l.read(ctx, s, asked) })
+}
+
 // show returns the number of rows.
 func (l listing) show(ctx context.Context, to *streams, services []*client.Service, asked item) (rows int, err error) {
-	answers, unknown, err := ask(services, func(s *client.Service) (item, error) { return l.read(ctx, s, asked) })
+	answers, unknown, err := l.ask(ctx, services, asked)
 	if err != nil {
 		return 0, err
 	}
+	return l.write(to, answers, unknown, asked)
+}
+
+func (l listing) write(to *streams, answers []client.Answer[item], unknown missing, asked item) (rows int, err error) {
 	items := l.itemsOf(answers)
 	if l.absent && len(items) == 0 && len(unknown) == 0 {
 		return 0, notFound(l.none)
@@ -97,6 +108,8 @@ func (l listing) show(ctx context.Context, to *streams, services []*client.Servi
 
 func (l listing) read(ctx context.Context, s *client.Service, asked item) (answer item, err error) {
 	method, path, _ := strings.Cut(l.question, " ")
+	limit, _ := strconv.Atoi(asked.text("limit"))
+	asked = maps.Clone(asked)
 	var items []any
 	for {
 		request := client.Get(path, asked)
@@ -106,19 +119,20 @@ func (l listing) read(ctx context.Context, s *client.Service, asked item) (answe
 		answer, err = client.Call[item](ctx, s, request)
 		page, _ := answer["items"].([]any)
 		items = append(items, page...)
-		more := answer["more"] == true || answer["next"] != nil
-		if err != nil || !l.all || !more {
-			break
-		}
-		asked = maps.Clone(asked)
-		if asked["after"] = answer["next"]; asked["after"] == nil {
+		switch rest := answer["rest"]; {
+		case err != nil || !l.all:
+			return answer, err
+		case rest != nil && len(items) < limit: // one answer covers a limited number of positions
+			asked["before"], asked["limit"] = rest, limit-len(items)
+		case answer["next"] != nil:
+			asked["after"] = answer["next"]
+		case answer["more"] == true:
 			asked["after"] = page[len(page)-1].(map[string]any)["id"]
+		default:
+			answer["items"] = items
+			return answer, nil
 		}
 	}
-	if l.all && err == nil {
-		answer["items"] = items
-	}
-	return answer, err
 }
 
 func (l listing) itemsOf(answers []client.Answer[item]) []item {

@@ -8,8 +8,6 @@ const (
 		"AGE failed_at age, STATE+ state, ERROR error"
 	mailColumns = "SERVICE service, ID id, STATE state, TEMPLATE template, USER user_id, TRIES attempts, " +
 		"AGE created_at age, ERROR error"
-	eventColumns = "EVENT position place, AGE occurred_at age, TYPE type type, KEY key, VERSION+ version, STATE state, " +
-		"EVENT_ID+ event_id"
 	lostColumns = "SERVICE service, RECORD topic record, AGE appended_at age, TYPE type type, KEY key, VERSION version, " +
 		"EVENT_ID event_id"
 	stepColumns = "AT at ms, STATION station, WHO service who, WHAT outcome outcome, TYPE event_type type, " +
@@ -75,6 +73,12 @@ var listings = map[string]listing{
 			{of: "parked", columns: "SERVICE service, TOPIC topic, KEY key, POSITION position, HELD held, " +
 				"PARKED parked_at age, NEXT_TRY retry_at due, REASON reason"},
 		},
+	},
+	"outbox tail": {
+		question: "GET /admin/v1/outbox/events", none: "No events", order: "occurred_at", all: true,
+		extra: map[string]string{"payload": "PAYLOAD payload payload"},
+		views: []view{{of: "items", columns: "EVENT position place, AGE occurred_at age, TYPE type type, KEY key, " +
+			"VERSION+ version, STATE state, EVENT_ID+ event_id"}},
 	},
 	"outbox lost": {
 		question: "GET /admin/v1/outbox/lost", none: "No lost events", all: true,

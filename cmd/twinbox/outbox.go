@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"example.com/twinbox/internal/ops/admin/client"
@@ -112,7 +110,7 @@ type ScheduledCancel struct {
 type OutboxTail struct {
 	Operator `json:"-"`
 
-	Limit   int    `json:"-" default:"20" help:"How many events of each service, 1 to 1000. Default: 20." short:"n" env:"-" placeholder:"N"`
+	Limit   int    `json:"limit" default:"20" help:"How many events of each service, 1 to 1000. Default: 20." short:"n" env:"-" placeholder:"N"`
 	Follow  bool   `json:"-" help:"Follow new events, until Ctrl-C." short:"f" env:"-"`
 	Topic   string `json:"topic,omitempty" help:"Of this topic." env:"-" names:"outbox topics: topic"`
 	Key     string `json:"key,omitempty" help:"Of this key." env:"-"`
@@ -120,84 +118,48 @@ type OutboxTail struct {
 	Payload bool   `json:"payload,omitempty" help:"Show payloads, which hold personal data: the newest ones, up to 8 MiB." env:"-"`
 }
 
-// AfterApply refuses a limit below 1 or above maxLimit.
-func (c *OutboxTail) AfterApply() error {
-	if c.Limit < 1 || c.Limit > maxLimit {
-		return usage(fmt.Sprintf("--limit is from 1 to %d", maxLimit))
-	}
-	return nil
-}
-
 const followEvery = time.Second
 
 // Run asks every service and sorts the events by time.
 func (c *OutboxTail) Run(ctx context.Context, to *streams, services []*client.Service) error {
-	if c.Follow {
-		return c.follow(ctx, to, services)
+	asked, err := values(c)
+	if err == nil && c.Follow {
+		return c.follow(ctx, to, services, asked)
 	}
-	events, unknown, err := c.read(ctx, services, c.Limit)
 	if err == nil {
-		c.write(to, events, unknown, false)
-		err = unknown.partial()
+		_, err = listings["outbox tail"].show(ctx, to, services, asked)
 	}
 	return err
 }
 
-// An answer covers a limited number of positions: without --follow read asks again until the limit is reached, or no
-// older event is kept.
-func (c *OutboxTail) read(
-	ctx context.Context, services []*client.Service, limit int,
-) (events []item, unknown missing, err error) {
-	asked, err := values(c)
-	if err != nil {
-		return nil, nil, err
-	}
-	answers, unknown, err := ask(services, func(s *client.Service) (found []item, err error) {
-		asked := maps.Clone(asked)
-		for {
-			asked["limit"] = limit - len(found)
-			page, err := client.Call[item](ctx, s, client.Get("/admin/v1/outbox/events", asked))
-			found = append(page.items("items"), found...)
-			if asked["before"] = page["rest"]; err != nil || asked["before"] == nil || len(found) >= limit || c.Follow {
-				return found, err
-			}
-		}
-	})
-	events = []item{}
-	for _, a := range answers {
-		for _, e := range a.Value {
-			e["service"] = a.Service
-			events = append(events, e)
-		}
-	}
-	slices.SortStableFunc(events, func(a, b item) int { return a.time("occurred_at").Compare(b.time("occurred_at")) })
-	return events, unknown, err
-}
-
 // follow compares events, not positions: a transaction that commits late puts its events below ones that were seen.
 // Each look reaches equally far back, so that an event older than the first rows does not look new.
-func (c *OutboxTail) follow(ctx context.Context, to *streams, services []*client.Service) error {
+func (c *OutboxTail) follow(ctx context.Context, to *streams, services []*client.Service, asked item) error {
+	l := listings["outbox tail"]
+	l.all, asked["limit"] = false, maxLimit
 	seen := map[string]map[string]bool{} // positions of each service that has answered, as of its last answer
-	isBare, trouble := false, ""
+	trouble := ""
 	return to.again(ctx, followEvery, func() error {
-		events, unknown, _ := c.read(ctx, services, maxLimit)
-		fresh := c.cutFirst(slices.DeleteFunc(slices.Clone(events), func(e item) bool {
-			return seen[e.text("service")][e.text("position")]
-		}), seen)
-		if isBare && len(fresh) >= maxLimit {
-			to.warn("events come faster than they are shown; some are left out")
-		}
-		for _, s := range services {
-			if unknown[s.Name] == nil {
-				seen[s.Name] = map[string]bool{}
+		answers, unknown, _ := l.ask(ctx, services, asked)
+		for _, a := range answers {
+			before, now, fresh := seen[a.Service], map[string]bool{}, []any{}
+			for _, e := range a.Value.items("items") {
+				position := e.text("position")
+				if now[position] = true; !before[position] {
+					fresh = append(fresh, map[string]any(e))
+				}
 			}
+			switch {
+			case before == nil:
+				fresh = fresh[max(0, len(fresh)-c.Limit):]
+			case len(fresh) >= maxLimit:
+				to.warn("events come faster than they are shown; some are left out")
+			}
+			a.Value["items"], seen[a.Service] = fresh, now
 		}
-		for _, e := range events {
-			seen[e.text("service")][e.text("position")] = true
-		}
-		if len(fresh) > 0 {
-			c.write(to, fresh, nil, isBare)
-			isBare = true
+		if len(l.itemsOf(answers)) > 0 {
+			_, _ = l.write(to, answers, nil, asked)
+			to.NoHeaders = true
 		}
 		if now := fmt.Sprint(unknown.err()); now != trouble { // written once, not with every look
 			trouble = now
@@ -205,32 +167,4 @@ func (c *OutboxTail) follow(ctx context.Context, to *streams, services []*client
 		}
 		return nil
 	})
-}
-
-// cutFirst leaves the newest events of a service's first answer.
-func (c *OutboxTail) cutFirst(events []item, seen map[string]map[string]bool) (kept []item) {
-	count := map[string]int{}
-	for _, e := range slices.Backward(events) {
-		service := e.text("service")
-		if count[service]++; count[service] <= c.Limit || seen[service] != nil {
-			kept = append(kept, e)
-		}
-	}
-	slices.Reverse(kept)
-	return kept
-}
-
-func (c *OutboxTail) write(to *streams, events []item, unknown missing, bare bool) {
-	if to.json() {
-		to.document(unknown.in(item{"items": events}))
-		return
-	}
-	v := view{columns: eventColumns}
-	if c.Payload {
-		v.columns += ", PAYLOAD payload payload"
-	}
-	t := v.table(events, to.wide())
-	t.bare = bare
-	to.show(t)
-	to.sayUnknown(unknown)
 }

@@ -15,7 +15,6 @@ import (
 type table struct {
 	columns []string
 	wide    []string // columns that only -o wide shows
-	bare    bool     // without its heading
 
 	rows [][]string
 }
@@ -33,7 +32,7 @@ func (t *table) text(isWide, headings bool) string {
 		return ""
 	}
 	rows := t.rows
-	if headings && !t.bare {
+	if headings {
 		rows = append([][]string{t.columns}, rows...)
 	}
 	var text strings.Builder

@@ -166,25 +166,17 @@ func ask[T any](
 // askWho runs before a change. It refuses a service with the wrong name, and services of different environments. Later
 // requests name the environment. A service that does not answer is no refusal.
 func askWho(ctx context.Context, services []*client.Service) error {
-	question := call[adminapi.Service](ctx, client.Get("/admin/v1/service", nil))
-	answers, unknown, _ := ask(services, func(s *client.Service) (adminapi.Service, error) {
-		who, err := question(s)
-		switch code := errorCode(err); {
-		case err == nil && who.Name != s.Name:
-			err = refused("wrong_service", "%s: at %s is %s, not %[1]s; nothing was changed", s.Name, s.Addr,
-				cmp.Or(printable(who.Name), "another program"))
-		case code == "wrong_service" || code == "wrong_environment":
-			err = refused(code, "%w", err)
+	answers, unknown, _ := ask(services, call[adminapi.Service](ctx, client.Get("/admin/v1/service", nil)))
+	for _, name := range inOrder(unknown) {
+		if code := errorCode(unknown[name]); code == "wrong_service" || code == "wrong_environment" {
+			return unknown[name]
 		}
-		return who, err
-	})
-	if stranger, is := errors.AsType[*ending](unknown.err()); is {
-		return stranger
 	}
 	for _, a := range answers {
 		if first := answers[0]; a.Value.Environment != first.Value.Environment {
-			return refused("wrong_environment", "%s is in the environment %s, but %s in %s; nothing was changed",
+			err := fmt.Errorf("%s is in the environment %s, but %s in %s; nothing was changed",
 				first.Service, printable(first.Value.Environment), a.Service, printable(a.Value.Environment))
+			return &ending{error: err, exit: exitRefused, code: "wrong_environment"}
 		}
 	}
 	for _, s := range services {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -55,13 +56,14 @@ func TestAStrangerIsChangedNothing(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			asked[strings.TrimPrefix(r.URL.Path, "/admin/v1/")]++
-			says(aNotification)(w, r)
+			w.WriteHeader(http.StatusMisdirectedRequest)
+			_, _ = io.WriteString(w, `{"code":"wrong_service","status":421,"detail":"This is notification."}`)
 		})
 		require.Contains(t, changing, command)
 		args := append(strings.Fields(command), changing[command]...)
 		r := at(t, stranger, "", append(args, "--yes", "--reason", "r", "--json")...)
 		require.Equal(t, exitRefused, r.code, "%s: %s", command, r.stderr)
-		require.Contains(t, r.stderr, "is notification, not customer", command)
+		require.Contains(t, r.stderr, "customer: This is notification.", command)
 		var document failureDocument
 		r.json(t, &document)
 		require.Equal(t, "wrong_service", document.Error.Code)

@@ -227,7 +227,6 @@ func TestExitCodesOfErrors(t *testing.T) {
 	require.Equal(t, 0, exitCode(nil))
 	require.Equal(t, 1, exitCode(errors.New("x")))
 	require.Equal(t, 5, exitCode(partial(errors.New("x"))))
-	require.Equal(t, 4, exitCode(refused("x", "y")))
 	require.Equal(t, 1, exitCode(&client.UnreachableError{Err: syscall.EPIPE}), "a service is gone")
 	require.Equal(t, 5, exitCode(partial(&client.UnreachableError{Err: syscall.EPIPE})))
 }

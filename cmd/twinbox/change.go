@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os/user"
 	"slices"
 	"strconv"
@@ -150,12 +151,8 @@ func whoHasIt(
 	if len(answers) > 0 {
 		return sum.write(to, what) // the other services do not have it
 	}
-	for _, name := range inOrder(unknown) {
-		if exitCode(unknown[name]) != exitNotFound { // it may be the one
-			return unknown[name]
-		}
-	}
-	return err
+	maps.DeleteFunc(unknown, func(_ string, err error) bool { return exitCode(err) == exitNotFound })
+	return cmp.Or(unknown.err(), err) // a service that did not answer may be the one
 }
 
 // The exit code is 5 if a part was tried and is not done, 4 if the change did nothing.
@@ -185,11 +182,8 @@ func (e *effects) writeLines(to *streams, what effect) {
 			notes = append(notes, result.Note)
 		}
 	}
-	undone := table{columns: []string{"NOT DONE", "CODE", "WHY"}}
-	for _, f := range e.Errors {
-		undone.add(f.Subject, f.Code, f.Detail)
-	}
-	to.show(&undone)
+	shown, _ := values(e)
+	to.show(view{columns: "NOT_DONE subject, CODE code, WHY detail"}.table(shown.items("errors"), to.wide()))
 	if rest := e.Failed - int64(len(e.Errors)); rest > 0 {
 		to.say("%d more are not done. Only the first %d of each service are listed.", rest, maxShown)
 	}

@@ -180,9 +180,9 @@ func (c *DLQShow) Run(ctx context.Context, to *streams, services []*client.Servi
 		return nil
 	}
 	t := view{columns: letterLines}.table([]item{letter}, true)
-	for i, name := range t.columns {
-		if value := t.rows[0][i]; value != "-" && value != "0" {
-			to.say("%-10s %s", name, t.rows[0][i])
+	for i, name := range t[0] {
+		if value := t[1][i]; value != "-" && value != "0" {
+			to.say("%-10s %s", name, value)
 		}
 	}
 	for _, done := range shown.items("history") {

@@ -82,7 +82,7 @@ func (l listing) write(to *streams, answers []client.Answer[item], unknown missi
 		to.document(l.document(answers, items, unknown))
 		return len(items), unknown.partial()
 	}
-	var tables []*table
+	var tables []table
 	for _, v := range l.views {
 		for flag, columns := range l.extra {
 			if asked.isSet(flag) {
@@ -90,7 +90,7 @@ func (l listing) write(to *streams, answers []client.Answer[item], unknown missi
 			}
 		}
 		t := v.table(v.rows(answers, items), to.wide())
-		tables, rows = append(tables, t), rows+len(t.rows)
+		tables, rows = append(tables, t), rows+len(t)-1
 	}
 	to.show(tables...)
 	for _, a := range answers {
@@ -233,25 +233,4 @@ func (v view) rows(answers []client.Answer[item], items []item) (rows []item) {
 		}
 	}
 	return slices.DeleteFunc(rows, func(i item) bool { return v.with != "" && !i.isSet(v.with) })
-}
-
-func (v view) table(rows []item, wide bool) *table {
-	t := &table{}
-	columns := strings.Split(v.columns, ",")
-	for _, column := range columns {
-		name, isWide := strings.CutSuffix(strings.Fields(column)[0], "+")
-		t.columns = append(t.columns, strings.ReplaceAll(name, "_", " "))
-		if isWide {
-			t.wide = append(t.wide, t.columns[len(t.columns)-1])
-		}
-	}
-	for _, of := range rows {
-		var row []any
-		for _, column := range columns {
-			parts := append(strings.Fields(column), "")
-			row = append(row, show(of, parts[1], parts[2], wide))
-		}
-		t.add(row...)
-	}
-	return t
 }

@@ -66,10 +66,10 @@ func (s *streams) document(document any) {
 	_ = encoder.Encode(document) // see Write
 }
 
-func (s *streams) show(tables ...*table) {
+func (s *streams) show(tables ...table) {
 	var texts []string
 	for _, t := range tables {
-		if text := t.text(s.wide(), !s.NoHeaders); text != "" {
+		if text := t.text(!s.NoHeaders); text != "" {
 			texts = append(texts, text)
 		}
 	}
@@ -184,10 +184,6 @@ func usage(text string) error {
 
 func notFound(text string) error {
 	return &ending{error: errors.New(text), exit: exitNotFound, code: "not_found"}
-}
-
-func refused(code, format string, args ...any) error {
-	return &ending{error: fmt.Errorf(format, args...), exit: exitRefused, code: code}
 }
 
 func partial(err error) error {

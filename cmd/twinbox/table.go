@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -11,40 +10,36 @@ import (
 	"unicode/utf8"
 )
 
-// table cuts no value and uses no colours. A column of free text comes last.
-type table struct {
-	columns []string
-	wide    []string // columns that only -o wide shows
+// table has its headings first. It cuts no value and uses no colours. A column of free text comes last.
+type table [][]string
 
-	rows [][]string
-}
-
-func (t *table) add(values ...any) {
-	row := make([]string, len(t.columns))
-	for c := range row {
-		row[c] = cmp.Or(printable(fmt.Sprint(values[c])), "-")
+func (v view) table(rows []item, wide bool) table {
+	t := make(table, len(rows)+1)
+	for column := range strings.SplitSeq(v.columns, ",") {
+		parts := append(strings.Fields(column), "")
+		name, isWide := strings.CutSuffix(parts[0], "+")
+		if isWide && !wide {
+			continue
+		}
+		t[0] = append(t[0], strings.ReplaceAll(name, "_", " "))
+		for i, of := range rows {
+			t[i+1] = append(t[i+1], cmp.Or(printable(show(of, parts[1], parts[2], wide)), "-"))
+		}
 	}
-	t.rows = append(t.rows, row)
+	return t
 }
 
-func (t *table) text(isWide, headings bool) string {
-	if len(t.rows) == 0 {
+func (t table) text(headings bool) string {
+	if len(t) == 1 {
 		return ""
 	}
-	rows := t.rows
-	if headings {
-		rows = append([][]string{t.columns}, rows...)
+	if !headings {
+		t = t[1:]
 	}
 	var text strings.Builder
 	aligned := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		var shown []string
-		for c, value := range row {
-			if isWide || !slices.Contains(t.wide, t.columns[c]) {
-				shown = append(shown, value)
-			}
-		}
-		_, _ = fmt.Fprintln(aligned, strings.Join(shown, "\t"))
+	for _, row := range t {
+		_, _ = fmt.Fprintln(aligned, strings.Join(row, "\t"))
 	}
 	_ = aligned.Flush()
 	return text.String()

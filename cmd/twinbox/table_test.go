@@ -9,17 +9,19 @@ import (
 
 func TestTables(t *testing.T) {
 	t.Parallel()
-	of := table{columns: []string{"ID", "KEY", "ERROR"}, wide: []string{"KEY"}}
-	of.add("customer/1", "ada", "check event: schema_violation: /name type")
-	of.add("customer/12", "b\x1b[31m\n\xff", "")
+	of := view{columns: "ID id, KEY+ key, ERROR error"}
+	rows := []item{
+		{"id": "customer/1", "key": "ada", "error": "check event: schema_violation: /name type"},
+		{"id": "customer/12", "key": "b\x1b[31m\n\xff"},
+	}
 	require.Equal(t, ""+
 		"ID           KEY       ERROR\n"+
 		"customer/1   ada       check event: schema_violation: /name type\n"+
-		"customer/12  b?[31m??  -\n", of.text(true, true))
+		"customer/12  b?[31m??  -\n", of.table(rows, true).text(true))
 	require.Equal(t, ""+
 		"customer/1   check event: schema_violation: /name type\n"+
-		"customer/12  -\n", of.text(false, false))
-	require.Empty(t, (&table{columns: []string{"ID"}}).text(true, true))
+		"customer/12  -\n", of.table(rows, false).text(false))
+	require.Empty(t, of.table(nil, true).text(true))
 }
 
 func TestATailFitsAScreen(t *testing.T) {

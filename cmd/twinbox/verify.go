@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
@@ -165,37 +164,31 @@ func errorOf(report verify.Report, err error) error {
 	return nil
 }
 
+var verdictViews = []view{
+	{of: "produced", columns: "TOPIC topic, OUTBOX published, ON_TOPIC records, AGAIN again, WAITING waiting, HELD held, " +
+		"DISCARDED discarded, OF_OTHERS foreign"},
+	{of: "consumed", columns: "CONSUMER consumer, HANDLED handled, AGAIN again, PENDING pending, DEAD dead, " +
+		"IGNORED ignored, TOPIC topic"},
+	{of: "findings", columns: "FINDING kind, RULE rule, OF subject, EVENT event_id, TYPE type, KEY key, VERSION version, " +
+		"WHAT detail"},
+	{of: "unverifiable", columns: "NOT_VERIFIABLE events, OF subject, WHY reason"},
+}
+
 func writeVerdicts(report verify.Report, to *streams) {
 	if to.json() {
 		to.document(report)
 		return
 	}
-	produced := table{
-		columns: []string{"TOPIC", "OUTBOX", "ON TOPIC", "AGAIN", "WAITING", "HELD", "DISCARDED", "OF OTHERS"},
-	}
-	consumed := table{
-		columns: []string{"CONSUMER", "HANDLED", "AGAIN", "PENDING", "DEAD", "IGNORED", "TOPIC"},
-	}
-	found := table{columns: []string{"FINDING", "RULE", "OF", "EVENT", "TYPE", "KEY", "VERSION", "WHAT"}}
-	unknown := table{columns: []string{"NOT VERIFIABLE", "OF", "WHY"}}
+	shown, _ := values(report)
+	var answers []client.Answer[item]
 	for _, name := range inOrder(report) {
-		verdict := report[name]
-		for _, p := range verdict.Produced {
-			if !strings.HasPrefix(p.Topic, deadletter.CopyPrefix) || p != (verify.Produced{Topic: p.Topic}) { // no copies
-				produced.add(p.Topic, p.Published, p.Records, p.Again, p.Waiting, p.Held, p.Discarded, p.Foreign)
-			}
-		}
-		for _, k := range verdict.Consumed {
-			consumed.add(k.Consumer, k.Handled, k.Again, k.Pending, k.Dead, k.Ignored, k.Topic)
-		}
-		for _, f := range verdict.Findings {
-			found.add(f.Kind, f.Rule, f.Subject, f.EventID, f.Type, f.Key, f.Version, f.Detail)
-		}
-		for _, u := range verdict.Unverifiable {
-			unknown.add(u.Events, u.Subject, u.Reason)
-		}
+		answers = append(answers, client.Answer[item]{Service: name, Value: shown.object(name)})
 	}
-	to.show(&produced, &consumed, &found, &unknown)
+	var tables []table
+	for _, v := range verdictViews {
+		tables = append(tables, v.table(v.rows(answers, nil), to.wide()))
+	}
+	to.show(tables...)
 	all := report.All()
 	to.say("\nverdict of %s: %s, as of %s.", strings.Join(inOrder(report), " and "), all.Summary(), moment(all.At))
 }

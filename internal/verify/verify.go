@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/kafka"
 )
 
@@ -90,6 +92,9 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 		return nil, err
 	}
 	first.cannot("suspects", NotLookedAt, first.tooMany)
+	verdict.Produced = slices.DeleteFunc(verdict.Produced, func(p Produced) bool { // no copy was ever written there
+		return strings.HasPrefix(p.Topic, deadletter.CopyPrefix) && p == Produced{Topic: p.Topic}
+	})
 	verdict.Findings = append(verdict.Findings, first.suspects...)
 	for again := 0; again < looksAgain && len(verdict.Findings) > 0; again++ {
 		if verdict.Findings, err = lookAgain(ctx, cfg, db, verdict.Findings); err != nil {

@@ -57,14 +57,12 @@ type AuditList struct {
 	Verb    string `json:"verb,omitempty" help:"This operation, such as replay, edit, discard, republish, retry." env:"-" aliases:"operation" placeholder:"NAME"`
 	Kind    string `json:"kind,omitempty" help:"Of these, such as dead_letter, mail, outbox_key, consumer or scheduled_event." env:"-" placeholder:"NAME"`
 	Subject string `json:"subject,omitempty" help:"On this subject: a dead letter such as customer/17, a mail, or a key as topic/key." env:"-" placeholder:"ID"`
-	Newest  bool   `json:"newest" kong:"-"`
 	Limit   *int   `json:"limit" default:"100" help:"The newest of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
 }
 
 // Run asks every service, or the one of a dead letter.
 func (c *AuditList) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	asked := *c
-	asked.Newest = true
 	if _, of, err := parseIDs([]string{c.Subject}, services); err == nil {
 		services = of
 		asked.Subject = strings.TrimPrefix(c.Subject, of[0].Name+"/")

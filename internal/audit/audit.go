@@ -69,9 +69,7 @@ func Of(ctx context.Context, q Querier, kind, subject string) ([]Action, error) 
 type Filter struct {
 	By, Verb, Kind, Subject string
 	Since, Until            time.Time // Until is excluded
-	Newest                  bool      // the last matches instead of the first
-	After                   int64     // last id of the page before
-	Limit                   int       // 0: all
+	Limit                   int       // the newest; 0: all
 }
 
 const selectActions = `
@@ -81,23 +79,15 @@ from public.operator_action
 where ($1 = '' or operator = $1) and ($2 = '' or verb = $2) and ($3 = '' or kind = $3) and ($4 = '' or subject = $4)
     and at >= $5 and (at < $6 or $6 = '0001-01-01 00:00Z')
 group by coalesce(detail ->> '` + DetailDeed + `', id::text), operator, verb, kind, reason, before, after, detail
-having max(id) > $7
-order by id %s limit nullif($8, 0)`
+order by id desc limit nullif($7, 0)`
 
 // Find returns the selected actions, oldest first. Actions of one [Change.Deed] that ended alike are one.
 func Find(ctx context.Context, q Querier, f Filter) ([]Action, error) {
-	order := "asc"
-	if f.Newest {
-		order = "desc"
-	}
-	rows, _ := q.Query(ctx, fmt.Sprintf(selectActions, order),
-		f.By, f.Verb, f.Kind, f.Subject, f.Since, f.Until, f.After, f.Limit)
+	rows, _ := q.Query(ctx, selectActions, f.By, f.Verb, f.Kind, f.Subject, f.Since, f.Until, f.Limit)
 	actions, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Action])
 	if err != nil {
 		return nil, fmt.Errorf("read audit rows: %w", err)
 	}
-	if f.Newest {
-		slices.Reverse(actions)
-	}
+	slices.Reverse(actions)
 	return actions, nil
 }

@@ -36,10 +36,8 @@ func TestFind(t *testing.T) {
 		"subject":  {audit.Filter{Kind: "dead_letter", Subject: "1"}, []string{"1"}},
 		"since":    {audit.Filter{Since: noon}, []string{"2", "3"}},
 		"until":    {audit.Filter{Until: noon}, []string{"1"}},
-		"after":    {audit.Filter{After: 1}, []string{"2", "3"}},
 		"together": {audit.Filter{By: "ada", Since: noon}, []string{"3"}},
-		"first":    {audit.Filter{Limit: 2}, []string{"1", "2"}},
-		"newest":   {audit.Filter{Limit: 2, Newest: true}, []string{"2", "3"}},
+		"newest":   {audit.Filter{Limit: 2}, []string{"2", "3"}},
 		"none":     {audit.Filter{By: "eve"}, nil},
 	} {
 		c.filter.Limit = cmp.Or(c.filter.Limit, 10)
@@ -57,7 +55,7 @@ func TestFind(t *testing.T) {
 	require.Equal(t, []string{"ada", "retry"}, []string{one[0].By, one[0].Verb})
 }
 
-func TestADeedIsOnOnePage(t *testing.T) {
+func TestADeedIsOneAction(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, migrations.Audit)
 	deed := audit.Change{By: "ada", Deed: "d"}.Action("replay", "dead_letter", "", "waiting", "replayed")
@@ -65,11 +63,9 @@ func TestADeedIsOnOnePage(t *testing.T) {
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		return audit.Record(t.Context(), tx, deed, between, deed)
 	}))
-	first, err := audit.Find(t.Context(), pool, audit.Filter{Limit: 1})
+	found, err := audit.Find(t.Context(), pool, audit.Filter{})
 	require.NoError(t, err)
-	require.Equal(t, "bob", first[0].By)
-	second, err := audit.Find(t.Context(), pool, audit.Filter{After: first[0].ID})
-	require.NoError(t, err)
-	require.Len(t, second, 1)
-	require.EqualValues(t, 2, second[0].Count)
+	require.Len(t, found, 2)
+	require.Equal(t, "bob", found[0].By)
+	require.EqualValues(t, 2, found[1].Count)
 }

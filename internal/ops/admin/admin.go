@@ -5,6 +5,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -150,15 +151,9 @@ func (c Config) consumerNames() []string {
 	return names
 }
 
-func (s serviceHandlers) audit(ctx context.Context, asked adminapi.ListAuditParams) (out adminapi.Actions, err error) {
-	var found []adminapi.Action
-	out.Items, out.More, err = page(asked.Limit, func(limit int) ([]adminapi.Action, error) {
-		asked.Limit = limit
-		found, err = audit.Find(ctx, s.Pool, audit.Filter(asked))
-		return found, err
-	})
-	if out.More && asked.Newest { // the newest are in the order of time, so the extra one is the first
-		out.Items = found[1:]
-	}
-	return out, err
+func (s serviceHandlers) audit(ctx context.Context, asked adminapi.ListAuditParams) (adminapi.Actions, error) {
+	limit := cmp.Or(asked.Limit, defaultLimit)
+	asked.Limit = limit + 1
+	found, err := audit.Find(ctx, s.Pool, audit.Filter(asked))
+	return adminapi.Actions{Items: found[max(0, len(found)-limit):], More: len(found) > limit}, err
 }

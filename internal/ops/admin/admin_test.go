@@ -200,9 +200,9 @@ func TestRepublishStreamsAndIsAudited(t *testing.T) {
 	b.publisher.do = func([]*message.Message) error { return errors.New("no") }
 	status, body = b.operate(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":2}`)
 	requireProblem(t, status, body, 500, "internal")
-	rows, err := audit.Find(t.Context(), b.pool, audit.Filter{Kind: "outbox", After: actions.Items[1].ID, Limit: 10})
+	rows, err := audit.Find(t.Context(), b.pool, audit.Filter{Kind: "outbox", Limit: 1})
 	require.NoError(t, err)
-	require.Equal(t, "failed", rows[1].After)
+	require.Equal(t, "failed", rows[0].After)
 }
 
 func TestALongOperationOutlivesTheReadTimeout(t *testing.T) {

@@ -318,10 +318,10 @@ func TestAParameterOfWhichThereIsNoValueIsNamed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for query, name := range map[string]string{
-		"since=2026-11-21T10:00:60Z&verb=edit": "since", "until=2026-11-21t10:00:00Z": "until", "limit=1e2": "limit",
-		"after=9223372036854775808": "after",
+		"audit?since=2026-11-21T10:00:60Z&verb=edit": "since", "audit?until=2026-11-21t10:00:00Z": "until",
+		"audit?limit=1e2": "limit", "outbox/events?before=9223372036854775808": "before",
 	} {
-		status, answer := b.call(t, "GET", "/admin/v1/audit?"+query, "")
+		status, answer := b.call(t, "GET", "/admin/v1/"+query, "")
 		requireProblem(t, status, answer, http.StatusBadRequest, "invalid_parameter")
 		require.Contains(t, string(answer), fmt.Sprintf(`"parameter":%q`, name), query)
 	}

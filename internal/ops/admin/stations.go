@@ -16,14 +16,6 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// The states of a station.
-const (
-	stateWell    = "well"
-	stateWatch   = "watch"
-	stateStopped = "stopped"
-	stateUnknown = "unknown"
-)
-
 // A figure is missing where its source did not answer. With a silent database, metrics and readiness each take seconds.
 func (s serviceHandlers) stations(ctx context.Context, _ nothing) (out adminapi.Stations, err error) {
 	var report service.Readiness
@@ -95,18 +87,18 @@ func judge(s *adminapi.Station, causes []service.Cause) {
 	if s.Kind != "relay" {
 		id += "/" + s.Name
 	}
-	s.State = stateWell
+	s.State = adminapi.Well
 	hasWaiting, hasForOperator := s.Kind != "topic", s.Kind != "topic" && s.Kind != "http" && s.Kind != "outbox"
 	if hasWaiting && s.Waiting == nil || hasForOperator && s.ForOperator == nil {
-		s.State = stateUnknown
+		s.State = adminapi.Unknown
 	}
 	for _, c := range causes {
-		if !eventing.Concerns(c, id) || s.State == stateStopped || s.State == stateWatch && !c.Stops {
+		if !eventing.Concerns(c, id) || s.State == adminapi.Stopped || s.State == adminapi.Watch && !c.Stops {
 			continue
 		}
-		s.State, s.Note = stateWatch, strings.ReplaceAll(c.Code, "_", " ")
+		s.State, s.Note = adminapi.Watch, strings.ReplaceAll(c.Code, "_", " ")
 		if c.Stops {
-			s.State = stateStopped
+			s.State = adminapi.Stopped
 		}
 	}
 }

@@ -18,11 +18,17 @@ const (
 
 func stepOf(at time.Time) int { return int(at.Unix()) / int(chartStep.Seconds()) }
 
-// Zero: the service did not answer.
+// Zero: the service did not answer, at least once.
 func (w *watched) atStep(step int) (found sample) {
-	i, is := slices.BinarySearchFunc(w.past, step, func(s sample, step int) int { return stepOf(s.at) - step })
-	if is && w.past[i].err == nil {
-		found = w.past[i]
+	i, _ := slices.BinarySearchFunc(w.past, step, func(s sample, step int) int { return stepOf(s.at) - step })
+	for _, s := range w.past[i:] {
+		switch {
+		case stepOf(s.at) > step:
+			return found
+		case s.err != nil:
+			return sample{}
+		}
+		found = s
 	}
 	return found
 }

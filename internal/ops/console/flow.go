@@ -25,14 +25,6 @@ const (
 	answerAge   = 20 * time.Second
 )
 
-// The states of a station and of a cause. A page shows each by a word next to its colour.
-const (
-	stateWell    = "well"
-	stateWatch   = "watch"
-	stateStopped = "stopped"
-	stateUnknown = "unknown"
-)
-
 type sample struct {
 	adminapi.Stations
 	at  time.Time
@@ -50,9 +42,8 @@ func (s sample) find(kind, name string) (found adminapi.Station) {
 
 type watched struct {
 	*client.Service
-	known  []adminapi.Station // as it named them last: one that is away keeps its stations
-	recent []sample           // oldest first, for the time that rates are made over
-	past   []sample           // oldest first, one for each step of a chart
+	known []adminapi.Station // as it named them last: one that is away keeps its stations
+	past  []sample           // of the charts' steps, oldest first
 }
 
 type flow struct {
@@ -112,7 +103,6 @@ func take(ctx context.Context, s *client.Service) (taken sample) {
 	return taken
 }
 
-// keep does not replace a sample without an answer in the same step: the chart shows a gap.
 func (f *flow) keep(w *watched, taken sample) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -120,19 +110,9 @@ func (f *flow) keep(w *watched, taken sample) {
 		f.end(w, taken)
 		w.known = taken.Stations.Stations
 	}
-	for len(w.recent) > 1 && taken.at.Sub(w.recent[1].at) >= rateOver {
-		w.recent = w.recent[1:]
-	}
-	w.recent = append(w.recent, taken)
-	for len(w.past) > 0 && stepOf(taken.at)-stepOf(w.past[0].at) >= chartSteps {
+	w.past = append(w.past, taken)
+	for stepOf(taken.at)-stepOf(w.past[0].at) >= chartSteps {
 		w.past = w.past[1:]
-	}
-	last := len(w.past) - 1
-	switch {
-	case last < 0 || stepOf(w.past[last].at) < stepOf(taken.at):
-		w.past = append(w.past, taken)
-	case w.past[last].err == nil:
-		w.past[last] = taken
 	}
 }
 
@@ -147,10 +127,21 @@ func (f *flow) end(w *watched, now sample) {
 }
 
 func (w *watched) last() (newest sample) {
-	if n := len(w.recent); n > 0 {
-		newest = w.recent[n-1]
+	if n := len(w.past); n > 0 {
+		newest = w.past[n-1]
 	}
 	return newest
+}
+
+// before returns the sample that rates are made over.
+func (w *watched) before(newest sample) sample {
+	i, isThen := slices.BinarySearchFunc(w.past, newest.at.Add(-rateOver), func(s sample, at time.Time) int {
+		return s.at.Compare(at)
+	})
+	if !isThen {
+		i = max(0, i-1)
+	}
+	return w.past[i]
 }
 
 func (w *watched) answers(now time.Time) bool {
@@ -183,7 +174,8 @@ type topic struct {
 }
 
 type lane struct {
-	Service, State, Verified    string
+	Service, Verified           string
+	State                       adminapi.StationState
 	Metrics, API, OperationsAPI string // addresses
 	Stations                    []station
 	Topics                      []topic
@@ -194,10 +186,11 @@ type lane struct {
 func (f *flow) station(w *watched, s adminapi.Station, now time.Time) station {
 	shown := station{Station: s, ID: w.Name + "/" + s.Kind + "/" + s.Name}
 	if !w.answers(now) {
-		shown.State, shown.Note, shown.Waiting, shown.AgeSeconds = stateUnknown, "no answer", nil, nil
+		shown.State, shown.Note, shown.Waiting, shown.AgeSeconds = adminapi.Unknown, "no answer", nil, nil
 		return shown
 	}
-	first, seconds := w.recent[0].find(s.Kind, s.Name), w.last().at.Sub(w.recent[0].at).Seconds()
+	before := w.before(w.last())
+	first, seconds := before.find(s.Kind, s.Name), w.last().at.Sub(before.at).Seconds()
 	shown.Rate, shown.Refused = growth(first.Passed, s.Passed, seconds), growth(first.Refused, s.Refused, seconds)
 	shown.Spark = drawPath(w.values(s, now, rateOf))
 	return shown
@@ -217,7 +210,7 @@ func (f *flow) lanes(now time.Time) (all []lane) {
 	}
 	for _, w := range f.services {
 		l := lane{
-			Service: w.Name, State: stateWell, Metrics: w.URL("/metrics"), OperationsAPI: w.URL(adminapi.DocumentPath),
+			Service: w.Name, State: adminapi.Well, Metrics: w.URL("/metrics"), OperationsAPI: w.URL(adminapi.DocumentPath),
 		}
 		for _, s := range w.known {
 			if s.Kind == "http" {
@@ -229,9 +222,9 @@ func (f *flow) lanes(now time.Time) (all []lane) {
 		}
 		switch last := w.last(); {
 		case !w.answers(now):
-			l.State = stateUnknown
+			l.State = adminapi.Unknown
 		case last.Status != service.StatusReady:
-			l.State = stateStopped
+			l.State = adminapi.Stopped
 		}
 		for name, home := range homes {
 			if home == w.Name {
@@ -280,7 +273,7 @@ type cause struct {
 	service.Cause
 	Services []string
 	Effects  []effect // for each of them
-	State    string
+	State    adminapi.StationState
 	Verb     string // of the button that ends it
 	Consumer string
 	Page     string // of this console, that shows more
@@ -296,7 +289,7 @@ var remedies = map[string]struct{ verb, page string }{
 
 // The worst is first in each service. A server that several services miss is one cause.
 func (f *flow) causes(now time.Time, found verify.Report) (all []cause) {
-	add := func(name, state string, c service.Cause) {
+	add := func(name string, state adminapi.StationState, c service.Cause) {
 		i := slices.IndexFunc(all, func(of cause) bool {
 			return c.Code == of.Code && c.What == of.What && c.Station == of.Station
 		})
@@ -313,7 +306,7 @@ func (f *flow) causes(now time.Time, found verify.Report) (all []cause) {
 		last := w.last()
 		switch {
 		case last.at.IsZero():
-			add(w.Name, stateUnknown, service.Cause{Code: "asking", What: "Asking the service."})
+			add(w.Name, adminapi.Unknown, service.Cause{Code: "asking", What: "Asking the service."})
 		case !w.answers(now):
 			c := service.Cause{
 				Code: "no_answer", What: "The service does not answer.", Means: "It is not known whether events wait.",
@@ -322,9 +315,9 @@ func (f *flow) causes(now time.Time, found verify.Report) (all []cause) {
 			if last.err != nil {
 				c.Details = last.err.Error()
 			}
-			add(w.Name, stateUnknown, c)
+			add(w.Name, adminapi.Unknown, c)
 		case last.Status == service.StatusDraining:
-			add(w.Name, stateWatch, service.Cause{Code: "draining", What: "The service is shutting down."})
+			add(w.Name, adminapi.Watch, service.Cause{Code: "draining", What: "The service is shutting down."})
 		}
 		for _, c := range last.Causes {
 			if w.answers(now) {
@@ -332,7 +325,7 @@ func (f *flow) causes(now time.Time, found verify.Report) (all []cause) {
 			}
 		}
 		if verdict := found[w.Name]; verdict != nil && !verdict.Clean() {
-			add(w.Name, stateStopped, service.Cause{
+			add(w.Name, adminapi.Stopped, service.Cause{
 				Code: "verification_failed", What: "The last verification found " + verdict.Summary() + ".", Since: verdict.At,
 				Means: "Events may be lost, doubled, altered or out of order.", Do: "Verify again, and follow the findings.",
 				Command: "twinbox verify",
@@ -343,19 +336,19 @@ func (f *flow) causes(now time.Time, found verify.Report) (all []cause) {
 	return all
 }
 
-func stateOf(c service.Cause) string {
+func stateOf(c service.Cause) adminapi.StationState {
 	switch {
 	case c.Stops:
-		return stateStopped
+		return adminapi.Stopped
 	case c.Code == service.CodeUnknown:
-		return stateUnknown
+		return adminapi.Unknown
 	}
-	return stateWatch
+	return adminapi.Watch
 }
 
 // rank treats an unknown state as bad: it may be anything.
-func rank(state string) int {
-	return slices.Index([]string{stateStopped, stateUnknown, stateWatch, stateWell}, state)
+func rank(state adminapi.StationState) int {
+	return slices.Index([]adminapi.StationState{adminapi.Stopped, adminapi.Unknown, adminapi.Watch, adminapi.Well}, state)
 }
 
 type frame struct {

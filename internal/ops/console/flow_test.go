@@ -41,7 +41,7 @@ func newSystem(t *testing.T, more ...string) *system {
 
 func one(kind, name, topic string) adminapi.Station {
 	return adminapi.Station{
-		Kind: kind, Name: name, Topic: topic, Passed: new(10.0), Waiting: new(0.0), AgeSeconds: new(0.0), State: stateWell,
+		Kind: kind, Name: name, Topic: topic, Passed: new(10.0), Waiting: new(0.0), AgeSeconds: new(0.0), State: adminapi.Well,
 	}
 }
 
@@ -110,12 +110,12 @@ func TestTheStationsAreInTheirLanes(t *testing.T) {
 	s.fails("customer")
 	require.Equal(t, layout, s.layout())
 	away := s.station(t, "customer/inbox/customer.profile")
-	require.Equal(t, stateUnknown, away.State)
+	require.Equal(t, adminapi.Unknown, away.State)
 	require.Nil(t, away.Waiting)
-	require.Equal(t, stateUnknown, s.station(t, "customer/topic/customer.users.v1").State)
-	require.Equal(t, stateWell, s.station(t, "notification/inbox/notification.users").State)
+	require.Equal(t, adminapi.Unknown, s.station(t, "customer/topic/customer.users.v1").State)
+	require.Equal(t, adminapi.Well, s.station(t, "notification/inbox/notification.users").State)
 	s.now = s.now.Add(answerAge + time.Second)
-	require.Equal(t, stateUnknown, s.station(t, "notification/relay/notification").State, "an old answer is none")
+	require.Equal(t, adminapi.Unknown, s.station(t, "notification/relay/notification").State, "an old answer is none")
 }
 
 func TestATopicIsWithItsWriter(t *testing.T) {
@@ -317,8 +317,8 @@ func TestThePictureOfAStory(t *testing.T) {
 	require.Len(t, p.Rows, 3)
 	require.Equal(t, "users dead letter", p.Rows[2].Name)
 	require.Equal(t, "M238 28L334 74L430 120L526 74", p.Way)
-	require.Equal(t, dot{X: 430, Y: 120, Label: "waiting", After: "+1 s", State: stateStopped}, p.Dots[2])
-	require.Equal(t, stateWatch, p.Dots[3].State)
+	require.Equal(t, dot{X: 430, Y: 120, Label: "waiting", After: "+1 s", State: adminapi.Stopped}, p.Dots[2])
+	require.Equal(t, adminapi.Watch, p.Dots[3].State)
 	for len(told) < 30 {
 		told = append(told, told[0])
 	}

@@ -115,7 +115,7 @@ type deed struct {
 
 func (c *Console) showAudit(r *http.Request) (content, error) {
 	until, _ := time.Parse(time.RFC3339Nano, r.URL.Query().Get("until"))
-	params := adminapi.ListAuditParams{Newest: true, Until: until}
+	params := adminapi.ListAuditParams{Until: until}
 	found := call[adminapi.Actions](c, r, client.Get("/admin/v1/audit", params))
 	var deeds []deed
 	var older time.Time // that of the service whose page ends first

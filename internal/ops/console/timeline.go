@@ -47,7 +47,7 @@ type row struct {
 type dot struct {
 	X, Y         int
 	Label, After string
-	State        string
+	State        adminapi.StationState
 }
 
 // Nil: the story has no step.
@@ -85,15 +85,15 @@ func placeOf(s step) string {
 	return cmp.Or(s.Consumer, s.Service) + " " + strings.ReplaceAll(string(s.Station), "_", " ")
 }
 
-var badOutcomes = map[string]string{
-	"waiting": stateWatch, "held": stateWatch, "gap": stateWatch, "parked": stateWatch, "uncertain": stateWatch,
-	"stale": stateWatch, "expired": stateStopped, "conflict": stateStopped, "dead": stateStopped, "failed": stateStopped,
-	"discarded": stateStopped,
+var badOutcomes = map[string]adminapi.StationState{
+	"waiting": adminapi.Watch, "held": adminapi.Watch, "gap": adminapi.Watch, "parked": adminapi.Watch, "uncertain": adminapi.Watch,
+	"stale": adminapi.Watch, "expired": adminapi.Stopped, "conflict": adminapi.Stopped, "dead": adminapi.Stopped, "failed": adminapi.Stopped,
+	"discarded": adminapi.Stopped,
 }
 
-func stateOfStep(s adminapi.StoryStep) string {
+func stateOfStep(s adminapi.StoryStep) adminapi.StationState {
 	if s.Station == adminapi.StoryStepStationDeadLetter && s.Outcome == "waiting" {
-		return stateStopped
+		return adminapi.Stopped
 	}
-	return cmp.Or(badOutcomes[s.Outcome], stateWell)
+	return cmp.Or(badOutcomes[s.Outcome], adminapi.Well)
 }

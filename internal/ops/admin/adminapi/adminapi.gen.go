@@ -49,6 +49,30 @@ func (e MailState) Valid() bool {
 	}
 }
 
+// Defines values for StationState.
+const (
+	Stopped StationState = "stopped"
+	Unknown StationState = "unknown"
+	Watch   StationState = "watch"
+	Well    StationState = "well"
+)
+
+// Valid indicates whether the value is a known member of the StationState enum.
+func (e StationState) Valid() bool {
+	switch e {
+	case Stopped:
+		return true
+	case Unknown:
+		return true
+	case Watch:
+		return true
+	case Well:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for StoryKind.
 const (
 	StoryKindEvent StoryKind = "event"
@@ -546,8 +570,8 @@ type Station struct {
 	// Refused How many of the requests were answered 4xx or 5xx.
 	Refused *float64 `json:"refused,omitempty"`
 
-	// State `well`, `watch` (a cause holds), `stopped` (a cause lets nothing pass) or `unknown` (a figure is missing).
-	State string `json:"state"`
+	// State `watch`: a cause holds. `stopped`: a cause lets nothing pass. `unknown`: a figure is missing.
+	State StationState `json:"state"`
 
 	// Topic That the inbox reads.
 	Topic string `json:"topic,omitempty,omitzero"`
@@ -555,6 +579,9 @@ type Station struct {
 	// Waiting How many wait for it.
 	Waiting *float64 `json:"waiting,omitempty"`
 }
+
+// StationState `watch`: a cause holds. `stopped`: a cause lets nothing pass. `unknown`: a figure is missing.
+type StationState string
 
 // Stations defines model for Stations.
 type Stations struct {
@@ -683,13 +710,7 @@ type ListAuditParams struct {
 	Since   Time `form:"since,omitempty" json:"since,omitempty,omitzero"`
 
 	// Until Excluded.
-	Until Time `form:"until,omitempty" json:"until,omitempty,omitzero"`
-
-	// Newest The last ones instead of the first, in the same order.
-	Newest bool `form:"newest,omitempty" json:"newest,omitempty,omitzero"`
-
-	// After The id of the last one seen.
-	After int64 `form:"after,omitempty" json:"after,omitempty,omitzero"`
+	Until Time  `form:"until,omitempty" json:"until,omitempty,omitzero"`
 	Limit Limit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 }
 

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/internal/ops/admin/adminapi"
-	"example.com/twinbox/internal/web"
 )
 
 // MailList is a list of mails, each the effect of a lease of one handler (package lease). Every change stores an action
@@ -153,9 +152,7 @@ func (l *MailList) settle(
 	return result, nil
 }
 
-var errNoMail = &web.Error{
-	Status: http.StatusNotFound, Code: "mail_not_found", Detail: "There is no such mail.",
-}
+var errNoMail = problem(http.StatusNotFound, "mail_not_found", "There is no such mail.")
 
 type mail struct {
 	ID, EventID, Key, Correlation string

@@ -18,7 +18,6 @@ import (
 
 	"example.com/twinbox/internal/audit"
 	deadletters "example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/web"
 )
 
@@ -138,20 +137,6 @@ func changeOne[R any](
 		err := change.Make(ctx, db, func(tx pgx.Tx) (audit.Action, error) { return what(ctx, tx, asked) })
 		return audit.Result{DryRun: change.DryRun, Count: 1}, err
 	})
-}
-
-func longChange[R any](operation changing[R]) handler {
-	return func(c call) {
-		answerLines(c, func(ctx context.Context, l *lines, asked R) (any, error) {
-			change := changeOf(asked)
-			change.Progress = l.progress
-			result, err := operation(ctx, change, asked)
-			if err != nil && result.Count > 0 && !result.DryRun {
-				l.write(adminapi.Line{Done: &result.Count}) // it stays done, so it has to be said
-			}
-			return adminapi.Line{Result: &result}, err
-		})
-	}
 }
 
 const (

@@ -206,12 +206,11 @@ func (s outboxHandlers) topics(ctx context.Context, _ nothing) (out adminapi.Top
 
 // Topics of events come before those for copies, whatever the project's name.
 func compareTopics(a, b string) int {
-	aCopies, bCopies := strings.HasPrefix(a, deadletter.CopyPrefix), strings.HasPrefix(b, deadletter.CopyPrefix)
-	switch {
-	case aCopies == bCopies:
-		return strings.Compare(a, b)
-	case bCopies:
-		return -1
+	place := func(topic string) string {
+		if strings.HasPrefix(topic, deadletter.CopyPrefix) {
+			return "~" + topic // above all characters of a topic
+		}
+		return topic
 	}
-	return 1
+	return strings.Compare(place(a), place(b))
 }

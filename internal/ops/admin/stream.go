@@ -30,26 +30,32 @@ type lines struct {
 	begun bool
 }
 
-func answerLines[R any](
-	c call, operation func(ctx context.Context, l *lines, asked R) (last any, err error),
-) {
-	asked, err := decode[R](c)
-	if err != nil {
-		web.WriteProblem(c.w, c.r, err)
-		return
-	}
-	l := &lines{call: c, control: http.NewResponseController(c.w)}
-	stop := l.keepTelling()
-	defer stop()
-	last, err := operation(c.r.Context(), l, asked)
-	stop()
-	switch {
-	case err == nil:
-		l.write(last)
-	case l.begun:
+func longChange[R any](operation changing[R]) handler {
+	return func(c call) {
+		asked, err := decode[R](c)
+		if err != nil {
+			web.WriteProblem(c.w, c.r, err)
+			return
+		}
+		l := &lines{call: c, control: http.NewResponseController(c.w)}
+		change := changeOf(asked)
+		change.Progress = l.progress
+		stop := l.keepTelling()
+		defer stop()
+		result, err := operation(c.r.Context(), change, asked)
+		stop()
+		if err == nil {
+			l.write(adminapi.Line{Result: &result})
+			return
+		}
+		if result.Count > 0 && !result.DryRun {
+			l.write(adminapi.Line{Done: &result.Count}) // it stays done, so it has to be said
+		}
+		if !l.begun {
+			web.WriteProblem(c.w, c.r, err)
+			return
+		}
 		l.write(map[string]web.Problem{"problem": web.ProblemOf(c.r, err)})
-	default:
-		web.WriteProblem(c.w, c.r, err)
 	}
 }
 
@@ -78,25 +84,16 @@ func (l *lines) keepTelling() (stop func()) {
 func (l *lines) write(line any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_ = json.NewEncoder(l).Encode(line)
-	_ = l.control.Flush()
-}
-
-// Write sends the bytes; it fails where the client does not read for stallTimeout.
-func (l *lines) Write(p []byte) (int, error) {
-	l.begin()
+	if !l.begun {
+		l.w.Header().Set("Content-Type", "application/jsonl")
+		l.begun = true
+	}
 	_ = l.control.SetWriteDeadline(time.Now().Add(stallTimeout))
-	return l.w.Write(p)
+	_ = json.NewEncoder(l.w).Encode(line)
+	_ = l.control.Flush()
 }
 
 func (l *lines) progress(done, total int64) {
 	l.total.Store(total)
 	l.done.Store(done)
-}
-
-func (l *lines) begin() {
-	if !l.begun {
-		l.w.Header().Set("Content-Type", "application/jsonl")
-		l.begun = true
-	}
 }

@@ -113,7 +113,7 @@ func TestForms(t *testing.T) {
 		-time.Second: "0s", 119 * time.Second: "119s", 2 * time.Minute: "2m", 2 * time.Hour: "2h", 47 * time.Hour: "47h",
 		48 * time.Hour: "2d",
 	} {
-		require.Equal(t, want, age(d))
+		require.Equal(t, want, adminapi.Age(d))
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
 const milliseconds = "2006-01-02T15:04:05.000Z"
@@ -20,14 +22,14 @@ func show(of item, path, form string, wide bool) string {
 		if wide || at.IsZero() {
 			return moment(at)
 		}
-		return age(time.Since(at).Abs())
+		return adminapi.Age(time.Since(at).Abs())
 	case "time":
 		return moment(at)
 	case "ms":
 		return at.UTC().Format(milliseconds)
 	case "seconds":
 		if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 0 {
-			return age(time.Duration(seconds * float64(time.Second)))
+			return adminapi.Age(time.Duration(seconds * float64(time.Second)))
 		}
 		return ""
 	case "type": // without the names before it and its version

@@ -383,7 +383,7 @@ func (f *flow) view(now time.Time) frame {
 	}
 	for i := range shown.Lanes {
 		if verdict := found[shown.Lanes[i].Service]; verdict != nil {
-			shown.Lanes[i].Verified = "verified " + age(new(now.Sub(verdict.At).Seconds())) + " ago: " + verdict.Summary()
+			shown.Lanes[i].Verified = "verified " + adminapi.Age(now.Sub(verdict.At)) + " ago: " + verdict.Summary()
 		}
 	}
 	return shown

@@ -250,11 +250,11 @@ func TestTheLastVerification(t *testing.T) {
 	report := verify.Report{"customer": {At: s.now.Add(-3 * time.Minute)}}
 	write := func() { require.NoError(t, verify.WriteReport(s.cfg.Dir, report)) }
 	write()
-	require.Equal(t, "verified 3 min ago: "+report["customer"].Summary(), s.view(s.now).Lanes[0].Verified)
+	require.Equal(t, "verified 3m ago: "+report["customer"].Summary(), s.view(s.now).Lanes[0].Verified)
 	require.Empty(t, s.view(s.now).Causes)
 	report["customer"].Findings = []verify.Finding{{Kind: verify.Lost}, {Kind: verify.Lost}}
 	write()
-	require.Equal(t, "verified 3 min ago: 2 lost", s.view(s.now).Lanes[0].Verified)
+	require.Equal(t, "verified 3m ago: 2 lost", s.view(s.now).Lanes[0].Verified)
 	require.Equal(t, "verification_failed", s.view(s.now).Causes[0].Code)
 	require.Equal(t, "twinbox verify", s.view(s.now).Causes[0].Command)
 }
@@ -317,7 +317,7 @@ func TestThePictureOfAStory(t *testing.T) {
 	require.Len(t, p.Rows, 3)
 	require.Equal(t, "users dead letter", p.Rows[2].Name)
 	require.Equal(t, "M238 28L334 74L430 120L526 74", p.Way)
-	require.Equal(t, dot{X: 430, Y: 120, Label: "waiting", After: "+1 s", State: adminapi.Stopped}, p.Dots[2])
+	require.Equal(t, dot{X: 430, Y: 120, Label: "waiting", After: "+1s", State: adminapi.Stopped}, p.Dots[2])
 	require.Equal(t, adminapi.Watch, p.Dots[3].State)
 	for len(told) < 30 {
 		told = append(told, told[0])

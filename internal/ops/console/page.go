@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/service/eventing"
 )
@@ -29,7 +30,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"join": func(all []string) string { return strings.Join(all, ", ") }, "ref": func(n float64) *float64 { return &n },
 	"verbOf": func(name string) string { return verbs[name].Do },
 	"place":  func(at int, c cause, f frame) placed { return placed{at, c, f.Now, f.Operate} },
-	"ageOf":  func(at, now time.Time) string { return age(new(now.Sub(at).Seconds())) },
+	"ageOf":  func(at, now time.Time) string { return adminapi.Age(now.Sub(at)) },
 }).ParseFS(templateFiles, "templates/*.html"))
 
 type placed struct {
@@ -129,11 +130,9 @@ func number(n *float64) string {
 	case n == nil:
 		return unknownText
 	case *n >= 1e6:
-		return strconv.FormatFloat(*n/1e6, 'f', 1, 64) + "M"
+		return fmt.Sprintf("%.1fM", *n/1e6)
 	case *n >= 1e4:
-		return strconv.FormatFloat(*n/1e3, 'f', 1, 64) + "k"
-	case *n >= 1e3:
-		return fmt.Sprintf("%d,%03d", int(*n)/1000, int(*n)%1000)
+		return fmt.Sprintf("%.1fk", *n/1e3)
 	}
 	return strconv.Itoa(int(*n))
 }
@@ -146,26 +145,17 @@ func rate(n *float64) string {
 }
 
 func age(seconds *float64) string {
-	switch {
-	case seconds == nil || *seconds <= 0:
+	if seconds == nil || *seconds <= 0 {
 		return unknownText
-	case *seconds < 1:
-		return "<1 s"
-	case *seconds < 120:
-		return strconv.Itoa(int(*seconds)) + " s"
-	case *seconds < 2*60*60:
-		return strconv.Itoa(int(*seconds/60)) + " min"
-	case *seconds < 2*24*60*60:
-		return strconv.Itoa(int(*seconds/3600)) + " h"
 	}
-	return strconv.Itoa(int(*seconds/86400)) + " d"
+	return adminapi.Age(time.Duration(*seconds * float64(time.Second)))
 }
 
 func after(d time.Duration) string {
 	if d < time.Second {
 		return "+" + strconv.FormatInt(d.Milliseconds(), 10) + " ms"
 	}
-	return "+" + age(new(d.Seconds()))
+	return "+" + adminapi.Age(d)
 }
 
 func short(eventType string) string {

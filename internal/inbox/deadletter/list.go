@@ -15,29 +15,20 @@ func (s *Store) Summaries(ctx context.Context, f Filter) ([]Letter, error) {
 	return list(ctx, s, f, selectSummaries, Scan)
 }
 
-// Known is a dead letter with the SHA-256 of its original payload and of the one to replay.
-type Known struct {
-	Letter
-	Came, Current []byte
-}
-
 // The index of the events begins with the consumer.
 const selectOfEvent = `
-select ` + briefColumns + `, sha256(payload), sha256(coalesce(edited_payload, payload))
+select ` + briefColumns + `
 from public.dead_letter where consumer = any($1) and event_id = $2 order by consumer, id limit 100`
 
 // OfEvent returns an event's dead letters without their records, at most 100. A consumer has several if payloads
 // differ.
-func (s *Store) OfEvent(ctx context.Context, consumers []string, eventID string) ([]Known, error) {
+func (s *Store) OfEvent(ctx context.Context, consumers []string, eventID string) ([]Letter, error) {
 	rows, _ := s.pool.Query(ctx, selectOfEvent, consumers, eventID)
-	known, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (k Known, err error) {
-		k.Letter, err = scan(row, &k.Came, &k.Current)
-		return k, err
-	})
+	letters, err := pgx.CollectRows(rows, Scan)
 	if err != nil {
 		return nil, fmt.Errorf("find dead letters of event: %w", err)
 	}
-	return known, nil
+	return letters, nil
 }
 
 // Group is the dead letters of one consumer, reason and event type.

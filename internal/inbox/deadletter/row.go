@@ -29,18 +29,15 @@ const (
 )
 
 // Scan reads a row of [Columns].
-func Scan(row pgx.CollectableRow) (Letter, error) { return scan(row) }
-
-// scan reads a row of [Columns] and further columns.
-func scan(row pgx.CollectableRow, more ...any) (l Letter, err error) {
+func Scan(row pgx.CollectableRow) (l Letter, err error) {
 	var headers, editedHeaders []byte
 	orZero := func(at *time.Time) *zeronull.Timestamptz { return (*zeronull.Timestamptz)(at) }
-	err = row.Scan(append([]any{
+	err = row.Scan(
 		&l.ID, &l.Consumer, &l.EventID, &l.Type, &l.Version, &l.Bytes, &l.Group, &l.Topic, &l.Partition, &l.Offset,
 		orZero(&l.RecordTime), &l.EditedBy, orZero(&l.EditedAt), &l.Class, &l.Code, &l.Attempts, &l.FirstFailedAt,
 		&l.FailedAt, &l.State, &l.Holds, &l.Remembered, &l.Replays, &l.Outcome, orZero(&l.SettledAt), (*[]byte)(&l.Key),
 		&l.Error, &l.Payload, &l.EditedPayload, &headers, &editedHeaders,
-	}, more...)...)
+	)
 	if err != nil {
 		return l, err
 	}

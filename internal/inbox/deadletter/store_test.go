@@ -1,7 +1,6 @@
 package deadletter_test
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,14 +118,10 @@ func TestTheDeadLettersOfAnEvent(t *testing.T) {
 	first, second, other := letter(1), letter(1), letter(2)
 	second.Payload, second.Code = []byte("other"), "id_conflict"
 	s, _ := open(t, first, second, other)
-	_, err := s.Edit(t.Context(), 1, deadletter.Edit{Payload: []byte("mended")}, by)
-	require.NoError(t, err)
 	found, err := s.OfEvent(t.Context(), []string{"test", "none"}, "event-1")
 	require.NoError(t, err)
 	require.Len(t, found, 2)
-	sum := func(payload []byte) []byte { sum := sha256.Sum256(payload); return sum[:] }
-	require.Equal(t, [][]byte{sum(first.Payload), sum([]byte("mended")), sum(second.Payload), sum(second.Payload)},
-		[][]byte{found[0].Came, found[0].Current, found[1].Came, found[1].Current})
+	require.Equal(t, []string{first.Code, second.Code}, []string{found[0].Code, found[1].Code})
 }
 
 func storeMany(t *testing.T, pool *pgxpool.Pool, consumer string, n int) {

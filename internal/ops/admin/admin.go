@@ -135,9 +135,7 @@ func addressed(service, environment string) func(http.Handler) http.Handler {
 	}
 }
 
-type serviceHandlers struct{ Config }
-
-func (s serviceHandlers) service(context.Context, nothing) (adminapi.Service, error) {
+func (s handlers) service(context.Context, nothing) (adminapi.Service, error) {
 	return adminapi.Service{
 		Name: s.Service, Environment: s.Environment, Consumers: s.consumerNames(), Mails: s.Mails != nil,
 	}, nil
@@ -151,7 +149,7 @@ func (c Config) consumerNames() []string {
 	return names
 }
 
-func (s serviceHandlers) audit(ctx context.Context, asked adminapi.ListAuditParams) (adminapi.Actions, error) {
+func (s handlers) audit(ctx context.Context, asked adminapi.ListAuditParams) (adminapi.Actions, error) {
 	limit := cmp.Or(asked.Limit, defaultLimit)
 	asked.Limit = limit + 1
 	found, err := audit.Find(ctx, s.Pool, audit.Filter(asked))

@@ -1,11 +1,10 @@
 package admin
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,13 +14,7 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-type consumerHandlers struct {
-	Config
-	letters *deadletter.Store
-	started time.Time
-}
-
-func (s consumerHandlers) stats(ctx context.Context, _ nothing) (out adminapi.InboxStats, err error) {
+func (s handlers) stats(ctx context.Context, _ nothing) (out adminapi.InboxStats, err error) {
 	groups, err := s.letters.Groups(ctx, deadletter.Filter{State: deadletter.Waiting})
 	if err != nil {
 		return out, err
@@ -50,7 +43,7 @@ func (s consumerHandlers) stats(ctx context.Context, _ nothing) (out adminapi.In
 }
 
 // figures come from the metrics: counting outcomes in the table would read all of it, and duplicates leave no row.
-func (s consumerHandlers) figures() ([]adminapi.ConsumerStats, error) {
+func (s handlers) figures() ([]adminapi.ConsumerStats, error) {
 	found, err := gather(s.Metrics)
 	if err != nil {
 		return nil, err
@@ -80,19 +73,26 @@ func known[T any](figure *T) T {
 	return *figure
 }
 
-func (s consumerHandlers) lookup(
+func (s handlers) lookup(
 	ctx context.Context, asked adminapi.LookupInboxEventParams,
 ) (out adminapi.InboxEvents, err error) {
 	found, err := inbox.Lookup(ctx, s.Pool, s.consumerNames(), asked.EventID)
 	if err != nil {
 		return out, err
 	}
+	out.Items = inboxEvents(found)
 	letters, err := s.letters.OfEvent(ctx, s.consumerNames(), asked.EventID)
-	out.Items = whatBecame(found, letters)
+	for _, l := range letters {
+		out.Items = append(out.Items, adminapi.InboxEvent{
+			Consumer: l.Consumer, EventID: l.EventID, Type: l.Type, ProcessedAt: l.FailedAt, Topic: l.Topic,
+			Partition: l.Partition, Offset: l.Offset, DeadLetter: l.ID,
+			Outcome: string(l.State) + ", " + cmp.Or(l.Outcome, l.Code),
+		})
+	}
 	return out, err
 }
 
-func (s consumerHandlers) history(
+func (s handlers) history(
 	ctx context.Context, asked adminapi.GetInboxHistoryParams,
 ) (out adminapi.InboxHistory, err error) {
 	consumers := s.consumerNames()
@@ -127,48 +127,7 @@ func inboxEvents(found []inbox.Remembered) []adminapi.InboxEvent {
 	return items
 }
 
-// A dead letter knows more than the event's inbox row.
-func whatBecame(found []inbox.Remembered, letters []deadletter.Known) []adminapi.InboxEvent {
-	items := inboxEvents(found)
-	for _, l := range letters {
-		i := slices.IndexFunc(found, func(f inbox.Remembered) bool { return sameRecord(f, l) })
-		if i < 0 {
-			i = len(items)
-			items = append(items, adminapi.InboxEvent{
-				Consumer: l.Consumer, EventID: l.EventID, Type: l.Type, ProcessedAt: l.FailedAt, Topic: l.Topic,
-				Partition: l.Partition, Offset: l.Offset,
-			})
-		}
-		items[i].Outcome, items[i].DeadLetter = letterOutcome(l.Letter), l.ID
-	}
-	return items
-}
-
-// sameRecord separates the event's dead letter from one of a different record with the same id. The inbox stores the
-// hash of the received content, or of an operator's edit.
-func sameRecord(f inbox.Remembered, l deadletter.Known) bool {
-	return f.Consumer == l.Consumer && (bytes.Equal(f.PayloadHash, l.Came) || bytes.Equal(f.PayloadHash, l.Current))
-}
-
-func letterOutcome(l deadletter.Letter) string {
-	switch {
-	case l.State != deadletter.Waiting && l.Outcome != "":
-		return string(l.State) + ", " + l.Outcome
-	case l.State != deadletter.Waiting:
-		return string(l.State)
-	case l.Code == inbox.CodeGap, l.Code == inbox.CodeJump:
-		return string(inbox.Gap)
-	case l.Parked():
-		return string(inbox.Parked)
-	case l.Code == inbox.CodeConflict:
-		return string(inbox.Conflict)
-	case l.Code == inbox.CodeTooOld:
-		return string(inbox.Expired)
-	}
-	return string(inbox.Dead)
-}
-
-func (s consumerHandlers) pause(
+func (s handlers) pauseConsumer(
 	ctx context.Context, tx pgx.Tx, asked adminapi.ConsumerRequest,
 ) (audit.Action, error) {
 	if !slices.Contains(s.consumerNames(), asked.Consumer) {
@@ -180,7 +139,7 @@ func (s consumerHandlers) pause(
 	}, err
 }
 
-func (s consumerHandlers) resume(
+func (s handlers) resumeConsumer(
 	ctx context.Context, tx pgx.Tx, asked adminapi.ConsumerRequest,
 ) (audit.Action, error) {
 	if !slices.Contains(s.consumerNames(), asked.Consumer) {

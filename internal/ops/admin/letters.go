@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-func (s consumerHandlers) deadLetters(
+func (s handlers) deadLetters(
 	ctx context.Context, asked adminapi.DeadLetterQuery,
 ) (out adminapi.DeadLetters, err error) {
 	out.Items, out.More, err = page(asked.Filter.Limit, func(limit int) ([]adminapi.DeadLetter, error) {
@@ -23,7 +23,7 @@ func (s consumerHandlers) deadLetters(
 	return out, err
 }
 
-func (s consumerHandlers) groups(
+func (s handlers) groups(
 	ctx context.Context, asked deadletters.Filter,
 ) (out adminapi.DeadLetterGroups, err error) {
 	out.Items, out.More, err = page(maxLimit, func(int) ([]adminapi.DeadLetterGroup, error) {
@@ -32,7 +32,7 @@ func (s consumerHandlers) groups(
 	return out, err
 }
 
-func (s consumerHandlers) deadLetter(
+func (s handlers) deadLetter(
 	ctx context.Context, asked adminapi.GetDeadLetterParams,
 ) (out adminapi.DeadLetterDetail, err error) {
 	id, err := idOf(ctx)
@@ -42,7 +42,7 @@ func (s consumerHandlers) deadLetter(
 	return out, err
 }
 
-func (s consumerHandlers) edit(
+func (s handlers) edit(
 	ctx context.Context, change audit.Change, asked adminapi.EditRequest,
 ) (audit.Result, error) {
 	edit := deadletters.Edit{Payload: asked.Payload}
@@ -56,7 +56,7 @@ func (s consumerHandlers) edit(
 	return audit.Result{DryRun: change.DryRun, Count: 1}, err
 }
 
-func (s consumerHandlers) discard(
+func (s handlers) discard(
 	ctx context.Context, change audit.Change, asked adminapi.DiscardRequest,
 ) (audit.Result, error) {
 	result, err := s.letters.Discard(ctx, asked.Filter, change)
@@ -101,7 +101,7 @@ func checkAll(filter deadletters.Filter, all bool) error {
 }
 
 // replay runs one consumer after the other: rate and limit are for all of them together.
-func (s consumerHandlers) replay(
+func (s handlers) replay(
 	ctx context.Context, change audit.Change, asked adminapi.ReplayRequest,
 ) (audit.Result, error) {
 	sum := audit.Result{DryRun: change.DryRun}

@@ -16,7 +16,7 @@ type Mails interface {
 	MarkSent(ctx context.Context, ids []string, c audit.Change) (audit.Result, error)
 }
 
-func (s serviceHandlers) mails(ctx context.Context, asked adminapi.ListMailsParams) (out adminapi.Mails, err error) {
+func (s handlers) mails(ctx context.Context, asked adminapi.ListMailsParams) (out adminapi.Mails, err error) {
 	if s.Mails == nil {
 		return out, errNoMails
 	}
@@ -27,7 +27,7 @@ func (s serviceHandlers) mails(ctx context.Context, asked adminapi.ListMailsPara
 	return out, err
 }
 
-func (s serviceHandlers) settle(
+func (s handlers) settle(
 	how func(Mails, context.Context, []string, audit.Change) (audit.Result, error),
 ) changing[adminapi.MailRequest] {
 	return func(ctx context.Context, change audit.Change, asked adminapi.MailRequest) (audit.Result, error) {

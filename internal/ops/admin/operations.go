@@ -21,44 +21,49 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
+type handlers struct {
+	Config
+	letters *deadletters.Store
+	started time.Time
+}
+
 // handlersOf has the ids of api/admin.yaml as keys.
 func handlersOf(cfg Config) map[string]handler {
-	consumers := consumerHandlers{cfg, deadletters.NewStore(cfg.Pool), time.Now().UTC()}
-	outbox, service := outboxHandlers{cfg}, serviceHandlers{cfg}
+	h := handlers{cfg, deadletters.NewStore(cfg.Pool), time.Now().UTC()}
 	return map[string]handler{
-		"getService":  answer(service.service),
-		"getStations": answer(service.stations),
-		"listAudit":   answer(service.audit),
+		"getService":  answer(h.service),
+		"getStations": answer(h.stations),
+		"listAudit":   answer(h.audit),
 
-		"listMails":     answer(service.mails),
-		"retryMails":    change(service.settle(Mails.Retry)),
-		"markMailsSent": change(service.settle(Mails.MarkSent)),
+		"listMails":     answer(h.mails),
+		"retryMails":    change(h.settle(Mails.Retry)),
+		"markMailsSent": change(h.settle(Mails.MarkSent)),
 
-		"getOutboxStatus":  answer(outbox.status),
-		"tailOutbox":       answer(outbox.tail),
-		"republishOutbox":  longChange(outbox.republish),
-		"releaseOutboxKey": changeOne(cfg.Pool, outbox.release),
-		"pauseRelay":       changeOne(cfg.Pool, outbox.pause),
-		"resumeRelay":      changeOne(cfg.Pool, outbox.resume),
-		"confirmRefusal":   change(outbox.confirm),
-		"listLost":         answer(outbox.lost),
-		"listScheduled":    answer(outbox.scheduled),
-		"cancelScheduled":  changeOne(cfg.Pool, outbox.cancelScheduled),
-		"listTopics":       answer(outbox.topics),
+		"getOutboxStatus":  answer(h.status),
+		"tailOutbox":       answer(h.tail),
+		"republishOutbox":  longChange(h.republish),
+		"releaseOutboxKey": changeOne(cfg.Pool, h.release),
+		"pauseRelay":       changeOne(cfg.Pool, h.pauseRelay),
+		"resumeRelay":      changeOne(cfg.Pool, h.resumeRelay),
+		"confirmRefusal":   change(h.confirm),
+		"listLost":         answer(h.lost),
+		"listScheduled":    answer(h.scheduled),
+		"cancelScheduled":  changeOne(cfg.Pool, h.cancelScheduled),
+		"listTopics":       answer(h.topics),
 
-		"getStory":         answer(consumers.story),
-		"getInboxStats":    answer(consumers.stats),
-		"lookupInboxEvent": answer(consumers.lookup),
-		"getInboxHistory":  answer(consumers.history),
-		"pauseConsumer":    changeOne(cfg.Pool, consumers.pause),
-		"resumeConsumer":   changeOne(cfg.Pool, consumers.resume),
+		"getStory":         answer(h.story),
+		"getInboxStats":    answer(h.stats),
+		"lookupInboxEvent": answer(h.lookup),
+		"getInboxHistory":  answer(h.history),
+		"pauseConsumer":    changeOne(cfg.Pool, h.pauseConsumer),
+		"resumeConsumer":   changeOne(cfg.Pool, h.resumeConsumer),
 
-		"queryDeadLetters":   answer(consumers.deadLetters),
-		"groupDeadLetters":   answer(consumers.groups),
-		"getDeadLetter":      answer(consumers.deadLetter),
-		"editDeadLetter":     change(consumers.edit),
-		"replayDeadLetters":  longChange(consumers.replay),
-		"discardDeadLetters": longChange(consumers.discard),
+		"queryDeadLetters":   answer(h.deadLetters),
+		"groupDeadLetters":   answer(h.groups),
+		"getDeadLetter":      answer(h.deadLetter),
+		"editDeadLetter":     change(h.edit),
+		"replayDeadLetters":  longChange(h.replay),
+		"discardDeadLetters": longChange(h.discard),
 	}
 }
 

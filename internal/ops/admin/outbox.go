@@ -20,8 +20,6 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-type outboxHandlers struct{ Config }
-
 // What the audit trail calls the things of an outbox.
 const (
 	kindOutbox    = "outbox"
@@ -29,11 +27,11 @@ const (
 	kindScheduled = "scheduled_event"
 )
 
-func (s outboxHandlers) status(ctx context.Context, _ nothing) (adminapi.OutboxStatus, error) {
+func (s handlers) status(ctx context.Context, _ nothing) (adminapi.OutboxStatus, error) {
 	return relay.ReadOverview(ctx, s.Pool)
 }
 
-func (s outboxHandlers) tail(
+func (s handlers) tail(
 	ctx context.Context, asked adminapi.TailOutboxParams,
 ) (out adminapi.OutboxEvents, err error) {
 	asked.Limit = cmp.Or(asked.Limit, defaultLimit)
@@ -41,7 +39,7 @@ func (s outboxHandlers) tail(
 	return out, err
 }
 
-func (s outboxHandlers) release(ctx context.Context, tx pgx.Tx, asked adminapi.ReleaseRequest) (audit.Action, error) {
+func (s handlers) release(ctx context.Context, tx pgx.Tx, asked adminapi.ReleaseRequest) (audit.Action, error) {
 	row := audit.Action{
 		Verb: "release", Kind: kindOutboxKey, Subject: asked.Topic + "/" + asked.Key, Before: "parked", After: "released",
 	}
@@ -52,12 +50,12 @@ func (s outboxHandlers) release(ctx context.Context, tx pgx.Tx, asked adminapi.R
 	return row, relay.Discard(ctx, tx, asked.Topic, asked.Key, asked.Drop)
 }
 
-func (s outboxHandlers) pause(ctx context.Context, tx pgx.Tx, asked adminapi.RelayRequest) (audit.Action, error) {
+func (s handlers) pauseRelay(ctx context.Context, tx pgx.Tx, asked adminapi.RelayRequest) (audit.Action, error) {
 	row := audit.Action{Verb: "pause", Kind: kindOutbox, Before: "running", After: "paused"}
 	return row, relay.Pause(ctx, tx, asked.By, asked.Reason)
 }
 
-func (s outboxHandlers) resume(ctx context.Context, tx pgx.Tx, _ adminapi.RelayRequest) (audit.Action, error) {
+func (s handlers) resumeRelay(ctx context.Context, tx pgx.Tx, _ adminapi.RelayRequest) (audit.Action, error) {
 	ended, err := relay.Resume(ctx, tx)
 	return audit.Action{Verb: "resume", Kind: kindOutbox, Before: "paused by " + ended.By, After: "running"}, err
 }
@@ -69,7 +67,7 @@ var notesOfRefusals = map[string]string{
 const noteMails = " Mails that this database forgot to have sent go out again."
 
 // confirm returns the refusal's text, so that an operator reads what a confirmation means.
-func (s outboxHandlers) confirm(
+func (s handlers) confirm(
 	ctx context.Context, change audit.Change, asked adminapi.ConfirmRequest,
 ) (audit.Result, error) {
 	result := audit.Result{DryRun: change.DryRun, Count: 1}
@@ -83,7 +81,7 @@ func (s outboxHandlers) confirm(
 	return result, err
 }
 
-func (s outboxHandlers) lost(ctx context.Context, asked adminapi.ListLostParams) (adminapi.LostEvents, error) {
+func (s handlers) lost(ctx context.Context, asked adminapi.ListLostParams) (adminapi.LostEvents, error) {
 	page, err := relay.ReadLost(ctx, s.Pool, relay.LostQuery{
 		Topic: asked.Topic, Key: asked.Key, After: asked.After, Payload: asked.Payload,
 		Limit: cmp.Or(asked.Limit, defaultLimit),
@@ -94,7 +92,7 @@ func (s outboxHandlers) lost(ctx context.Context, asked adminapi.ListLostParams)
 	return page, err
 }
 
-func (s outboxHandlers) scheduled(
+func (s handlers) scheduled(
 	ctx context.Context, asked adminapi.ListScheduledParams,
 ) (out adminapi.ScheduledEvents, err error) {
 	out.Items, out.More, err = page(asked.Limit, func(limit int) ([]adminapi.ScheduledEvent, error) {
@@ -103,7 +101,7 @@ func (s outboxHandlers) scheduled(
 	return out, err
 }
 
-func (s outboxHandlers) cancelScheduled(
+func (s handlers) cancelScheduled(
 	ctx context.Context, tx pgx.Tx, asked adminapi.CancelScheduledRequest,
 ) (audit.Action, error) {
 	event, err := outbox.Cancel(ctx, tx, asked.Name)
@@ -121,7 +119,7 @@ func (s outboxHandlers) cancelScheduled(
 }
 
 // republish stores two audit rows, one for its beginning and one for its end: the broker knows no transaction.
-func (s outboxHandlers) republish(
+func (s handlers) republish(
 	ctx context.Context, change audit.Change, asked adminapi.RepublishRequest,
 ) (audit.Result, error) {
 	switch {
@@ -153,7 +151,7 @@ func (s outboxHandlers) republish(
 	return result, errors.Join(err, s.record(late, row))
 }
 
-func (s outboxHandlers) record(ctx context.Context, row audit.Action) error {
+func (s handlers) record(ctx context.Context, row audit.Action) error {
 	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return audit.Record(ctx, tx, row) })
 }
 
@@ -188,7 +186,7 @@ type Records interface {
 	ReadLog(ctx context.Context, topic string, partition int32, from, to int64) ([]*message.Message, error)
 }
 
-func (s outboxHandlers) topics(ctx context.Context, _ nothing) (out adminapi.Topics, err error) {
+func (s handlers) topics(ctx context.Context, _ nothing) (out adminapi.Topics, err error) {
 	found, err := s.Topics.Partitions(ctx)
 	if err != nil {
 		return out, err

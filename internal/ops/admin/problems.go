@@ -103,10 +103,7 @@ func problem(status int, code web.Code, detail string) *web.Error {
 }
 
 func invalid(member, detail string) error {
-	return &web.Error{
-		Status: http.StatusUnprocessableEntity, Code: codeInvalid, Detail: "The member " + member + " " + detail + ".",
-		Fields: []web.Field{{Code: codeInvalid, Pointer: "#/" + member, Detail: detail}},
-	}
+	return web.MemberError(http.StatusUnprocessableEntity, codeInvalid, member, detail)
 }
 
 // refusals without an entry are 422.

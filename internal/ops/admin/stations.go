@@ -17,7 +17,7 @@ import (
 )
 
 // A figure is missing where its source did not answer. With a silent database, metrics and readiness each take seconds.
-func (s serviceHandlers) stations(ctx context.Context, _ nothing) (out adminapi.Stations, err error) {
+func (s handlers) stations(ctx context.Context, _ nothing) (out adminapi.Stations, err error) {
 	var report service.Readiness
 	var asked sync.WaitGroup
 	asked.Go(func() { report = s.Readiness(ctx) })
@@ -39,7 +39,7 @@ func (s serviceHandlers) stations(ctx context.Context, _ nothing) (out adminapi.
 	return out, nil
 }
 
-func (s serviceHandlers) stationsOf(found figures) (all []adminapi.Station) {
+func (s handlers) stationsOf(found figures) (all []adminapi.Station) {
 	if len(found["http_server_requests_in_flight"]) > 0 {
 		all = append(all, adminapi.Station{
 			Kind: "http", Name: s.Service, Passed: orZero(found.sum("http_server_requests_total")),

@@ -35,9 +35,9 @@ type Told struct {
 // name the service.
 type Teller func(ctx context.Context, id string) (Told, error)
 
-func (s consumerHandlers) story(ctx context.Context, asked adminapi.GetStoryParams) (adminapi.Story, error) {
+func (s handlers) story(ctx context.Context, asked adminapi.GetStoryParams) (adminapi.Story, error) {
 	told := adminapi.Story{ID: chi.URLParamFromCtx(ctx, "id"), Related: []string{}}
-	t := &story{consumerHandlers: s, Story: told, hint: trail.Hint(asked)}
+	t := &story{handlers: s, Story: told, hint: trail.Hint(asked)}
 	for _, ask := range []func(context.Context) error{
 		t.askService, t.askOutbox, t.askInbox, t.askLetters, t.askLetterID, t.askPlace,
 	} {
@@ -49,7 +49,7 @@ func (s consumerHandlers) story(ctx context.Context, asked adminapi.GetStoryPara
 }
 
 type story struct {
-	consumerHandlers
+	handlers
 	adminapi.Story
 	hint trail.Hint
 }
@@ -181,7 +181,7 @@ func (t *story) askLetters(ctx context.Context) error {
 	}
 	for _, l := range letters {
 		t.setKind(adminapi.StoryKindEvent)
-		if err := t.addLetter(ctx, l.Letter); err != nil {
+		if err := t.addLetter(ctx, l); err != nil {
 			return err
 		}
 	}

@@ -296,7 +296,7 @@ type InboxEvent struct {
 	Metadata json.RawMessage `json:"metadata,omitempty,omitzero"`
 	Offset   int64           `json:"offset"`
 
-	// Outcome `applied`; `stale` in rows of the first edition. Of a dead letter its state.
+	// Outcome `applied`; `stale` in rows of the first edition. Of a dead letter its state, with the outcome of its replay or its code.
 	Outcome   string `json:"outcome"`
 	Partition int32  `json:"partition"`
 

@@ -22,24 +22,26 @@ import (
 	"example.com/twinbox/internal/ops/trail"
 )
 
-// Told has what a service's own tables know of an id.
-type Told struct {
-	Kind  adminapi.StoryKind // empty: nothing
-	Steps []adminapi.StoryStep
-	// Related are ids to ask further, in any service.
-	Related []string
-}
+// Told has the kind, the steps and the related ids that a service's own tables know of an id.
+type Told = adminapi.Story
 
 // Teller returns what a service's own tables know of an id, which may be a user's, an event's, a mail's, or a mistyped
 // text. It reads by indexes, and returns ids, states and times: no address, no name, no payload. The steps need not
 // name the service.
 type Teller func(ctx context.Context, id string) (Told, error)
 
-func (s handlers) story(ctx context.Context, asked adminapi.GetStoryParams) (adminapi.Story, error) {
-	told := adminapi.Story{ID: chi.URLParamFromCtx(ctx, "id"), Related: []string{}}
+func (s handlers) story(ctx context.Context, asked adminapi.GetStoryParams) (told adminapi.Story, err error) {
+	id := chi.URLParamFromCtx(ctx, "id")
+	if s.Tell != nil {
+		told, err = s.Tell(ctx, id)
+	}
+	if err != nil {
+		return told, err
+	}
+	told.ID = id
 	t := &story{handlers: s, Story: told, hint: trail.Hint(asked)}
 	for _, ask := range []func(context.Context) error{
-		t.askService, t.askOutbox, t.askInbox, t.askLetters, t.askLetterID, t.askPlace,
+		t.askOutbox, t.askInbox, t.askLetters, t.askLetterID, t.askPlace,
 	} {
 		if err := ask(ctx); err != nil {
 			return t.Story, err
@@ -58,17 +60,6 @@ func (t *story) add(steps ...adminapi.StoryStep) { t.Steps = append(t.Steps, ste
 func (t *story) setKind(kind adminapi.StoryKind) { t.Kind = cmp.Or(t.Kind, kind) }
 
 func (t *story) relate(ids ...string) { t.Related = append(t.Related, ids...) }
-
-func (t *story) askService(ctx context.Context) error {
-	if t.Tell == nil {
-		return nil
-	}
-	told, err := t.Tell(ctx, t.ID)
-	t.setKind(told.Kind)
-	t.add(told.Steps...)
-	t.relate(told.Related...)
-	return err
-}
 
 // askOutbox finds an event, or the events of a key, and what operators did to the keys since then.
 func (t *story) askOutbox(ctx context.Context) error {
@@ -293,6 +284,7 @@ func (t *story) finish() adminapi.Story {
 		t.Steps[i].Service = t.Service
 	}
 	t.Steps = adminapi.InOrder(t.Steps)
+	t.Related = append([]string{}, t.Related...)
 	slices.Sort(t.Related)
 	t.Related = slices.DeleteFunc(slices.Compact(t.Related), func(id string) bool { return id == "" || id == t.ID })
 	return t.Story

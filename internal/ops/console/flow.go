@@ -82,7 +82,7 @@ func (f *flow) run(ctx context.Context) error {
 				isViewed := time.Since(f.viewed) < viewedFor
 				f.mu.Unlock()
 				if isViewed || n%idleFactor == 0 {
-					f.keep(w, take(ctx, w.Service))
+					f.keep(w, w.ask(ctx))
 				}
 				select {
 				case <-ctx.Done():
@@ -95,10 +95,10 @@ func (f *flow) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-func take(ctx context.Context, s *client.Service) (taken sample) {
+func (w *watched) ask(ctx context.Context) (taken sample) {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	taken.Stations, taken.err = client.Call[adminapi.Stations](ctx, s, client.Get(adminapi.StationsPath, nil))
+	taken.Stations, taken.err = client.Call[adminapi.Stations](ctx, w.Service, client.Get(adminapi.StationsPath, nil))
 	taken.at = time.Now()
 	return taken
 }

@@ -76,8 +76,7 @@ func ReadTail(ctx context.Context, db relay.DB, t Tail) (entries []Entry, rest i
 		before = min(before, t.Before)
 	}
 	from := before - tailPositions
-	entries, err = listEntries(ctx, db, "read tail", tailSQL,
-		t.Topic, t.Key, t.Type, limit, t.Payload, from, before)
+	entries, err = listEntries(ctx, db, tailSQL, t.Topic, t.Key, t.Type, limit, t.Payload, from, before)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -140,18 +139,18 @@ func ReadTrace(
 		if _, err := tx.Conn().PgConn().Exec(ctx, noScans).ReadAll(); err != nil {
 			return fmt.Errorf("trace outbox: %w", err)
 		}
-		if t.OfKey, err = traced(ctx, tx, tracedByKey, id); err != nil {
+		if t.OfKey, err = listEntries(ctx, tx, tracedByKey, id); err != nil {
 			return err
 		}
-		if t.Caused, err = traced(ctx, tx, tracedByCause, id); err != nil {
+		if t.Caused, err = listEntries(ctx, tx, tracedByCause, id); err != nil {
 			return err
 		}
 		switch parsed, wrong := uuid.Parse(id); {
 		case wrong != nil: // no id of an outbox
 		case parsed.Version() == 7:
-			t.Events, err = traced(ctx, tx, tracedByID, parsed.String())
+			t.Events, err = listEntries(ctx, tx, tracedByID, parsed.String())
 		case hint.Key != "":
-			t.Events, err = traced(ctx, tx, tracedByKeyID, hint.Key, parsed.String())
+			t.Events, err = listEntries(ctx, tx, tracedByKeyID, hint.Key, parsed.String())
 		default:
 			err = t.findForeign(ctx, tx, parsed.String(), hint.At)
 		}
@@ -189,7 +188,7 @@ func (t *Trace) findForeign(ctx context.Context, tx pgx.Tx, id string, at time.T
 		return nil // nothing was added then
 	}
 	// The row may be next to the first or the last of them.
-	t.Events, err = traced(ctx, tx, tracedNearID, first-neighbours, last+neighbours, id)
+	t.Events, err = listEntries(ctx, tx, tracedNearID, first-neighbours, last+neighbours, id)
 	return err
 }
 
@@ -202,15 +201,11 @@ func idAt(at time.Time, digit string) string {
 	return hex.EncodeToString(b[:]) + strings.Repeat(digit, 20)
 }
 
-func traced(ctx context.Context, tx pgx.Tx, sql string, args ...any) ([]Entry, error) {
-	return listEntries(ctx, tx, "trace outbox", sql, args...)
-}
-
-func listEntries(ctx context.Context, db relay.DB, what, sql string, args ...any) ([]Entry, error) {
+func listEntries(ctx context.Context, db relay.DB, sql string, args ...any) ([]Entry, error) {
 	rows, _ := db.Query(ctx, sql, args...) // its error is that of the rows
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Entry])
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+		return nil, fmt.Errorf("read outbox: %w", err)
 	}
 	return found, nil
 }

@@ -86,11 +86,6 @@ func (s *Service) noAnswer(err error) error {
 	return &UnreachableError{s.Name, fmt.Errorf("no answer from %s: %w", s.Addr, err)}
 }
 
-func (s *Service) otherProgram(status string) error {
-	err := fmt.Errorf("%s is not its admin listener: another program answers (%s)", s.Addr, status)
-	return &UnreachableError{s.Name, err}
-}
-
 // ErrCutOff reports that a long operation's answer ended before its result. Finished changes stay.
 var ErrCutOff = errors.New("the answer was cut off; what was done until then stays done")
 
@@ -187,13 +182,15 @@ func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, s.noAnswer(err)
 	}
-	var problem adminapi.Problem
-	err = json.Unmarshal(body, &problem)
-	switch status := response.StatusCode; {
-	case !own && (status == http.StatusOK || status == http.StatusNotFound), err != nil, problem.Code == "":
-		return nil, s.otherProgram(response.Status)
+	refused := &ProblemError{Service: s.Name}
+	err = json.Unmarshal(body, &refused.Problem)
+	status := response.StatusCode
+	isOther := !own && (status == http.StatusOK || status == http.StatusNotFound)
+	if isOther || err != nil || refused.Problem.Code == "" {
+		err = fmt.Errorf("%s is not its admin listener: another program answers (%s)", s.Addr, response.Status)
+		return nil, &UnreachableError{s.Name, err}
 	}
-	return nil, &ProblemError{Service: s.Name, Problem: problem}
+	return nil, refused
 }
 
 // URL returns the URL of a path of the listener.

@@ -413,8 +413,8 @@ func TestTailGoesBackUntilItHasEnough(t *testing.T) {
 	addr := listener(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.Query().Get("before")+" "+r.URL.Query().Get("limit"))
 		pages := []string{
-			`{"items":[{"position":900,"event_id":"e9","occurred_at":"2026-11-22T10:00:00Z"}],"rest":500}`, `{"items":[],"rest":100}`,
-			`{"items":[{"position":7,"event_id":"e7"}]}`,
+			`{"items":[{"position":900,"event_id":"e9","occurred_at":"2026-11-22T10:00:00Z"}],"rest":500}`,
+			`{"items":[],"rest":100}`, `{"items":[{"position":7,"event_id":"e7"}]}`,
 		}
 		says(pages[len(asked)-1])(w, r)
 	})

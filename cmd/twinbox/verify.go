@@ -165,12 +165,12 @@ func errorOf(report verify.Report, err error) error {
 }
 
 var verdictViews = []view{
-	{of: "produced", columns: "TOPIC topic, OUTBOX published, ON_TOPIC records, AGAIN again, WAITING waiting, HELD held, " +
-		"DISCARDED discarded, OF_OTHERS foreign"},
+	{of: "produced", columns: "TOPIC topic, OUTBOX published, ON_TOPIC records, AGAIN again, WAITING waiting, " +
+		"HELD held, DISCARDED discarded, OF_OTHERS foreign"},
 	{of: "consumed", columns: "CONSUMER consumer, HANDLED handled, AGAIN again, PENDING pending, DEAD dead, " +
 		"IGNORED ignored, TOPIC topic"},
-	{of: "findings", columns: "FINDING kind, RULE rule, OF subject, EVENT event_id, TYPE type, KEY key, VERSION version, " +
-		"WHAT detail"},
+	{of: "findings", columns: "FINDING kind, RULE rule, OF subject, EVENT event_id, TYPE type, KEY key, " +
+		"VERSION version, WHAT detail"},
 	{of: "unverifiable", columns: "NOT_VERIFIABLE events, OF subject, WHY reason"},
 }
 

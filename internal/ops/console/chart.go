@@ -21,14 +21,11 @@ func stepOf(at time.Time) int { return int(at.Unix()) / int(chartStep.Seconds())
 // Zero: the service did not answer, at least once.
 func (w *watched) atStep(step int) (found sample) {
 	i, _ := slices.BinarySearchFunc(w.past, step, func(s sample, step int) int { return stepOf(s.at) - step })
-	for _, s := range w.past[i:] {
-		switch {
-		case stepOf(s.at) > step:
-			return found
-		case s.err != nil:
+	for ; i < len(w.past) && stepOf(w.past[i].at) == step; i++ {
+		if w.past[i].err != nil {
 			return sample{}
 		}
-		found = s
+		found = w.past[i]
 	}
 	return found
 }

@@ -41,7 +41,8 @@ func newSystem(t *testing.T, more ...string) *system {
 
 func one(kind, name, topic string) adminapi.Station {
 	return adminapi.Station{
-		Kind: kind, Name: name, Topic: topic, Passed: new(10.0), Waiting: new(0.0), AgeSeconds: new(0.0), State: adminapi.Well,
+		Kind: kind, Name: name, Topic: topic, Passed: new(10.0), Waiting: new(0.0), AgeSeconds: new(0.0),
+		State: adminapi.Well,
 	}
 }
 

@@ -85,15 +85,19 @@ func placeOf(s step) string {
 	return cmp.Or(s.Consumer, s.Service) + " " + strings.ReplaceAll(string(s.Station), "_", " ")
 }
 
-var badOutcomes = map[string]adminapi.StationState{
-	"waiting": adminapi.Watch, "held": adminapi.Watch, "gap": adminapi.Watch, "parked": adminapi.Watch, "uncertain": adminapi.Watch,
-	"stale": adminapi.Watch, "expired": adminapi.Stopped, "conflict": adminapi.Stopped, "dead": adminapi.Stopped, "failed": adminapi.Stopped,
-	"discarded": adminapi.Stopped,
+var badOutcomes = map[adminapi.StationState][]string{
+	adminapi.Watch:   {"waiting", "held", "gap", "parked", "uncertain", "stale"},
+	adminapi.Stopped: {"expired", "conflict", "dead", "failed", "discarded"},
 }
 
 func stateOfStep(s adminapi.StoryStep) adminapi.StationState {
 	if s.Station == adminapi.StoryStepStationDeadLetter && s.Outcome == "waiting" {
 		return adminapi.Stopped
 	}
-	return cmp.Or(badOutcomes[s.Outcome], adminapi.Well)
+	for state, outcomes := range badOutcomes {
+		if slices.Contains(outcomes, s.Outcome) {
+			return state
+		}
+	}
+	return adminapi.Well
 }

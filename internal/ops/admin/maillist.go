@@ -158,15 +158,13 @@ type mail struct {
 	ID, EventID, Key, Correlation string
 	State                         adminapi.MailState
 	Attempts                      int
-	CreatedAt                     time.Time
-	EndedAt                       *time.Time
-	Now                           time.Time
+	CreatedAt, StateAt            time.Time
 }
 
-// Only the lease knows when a mail was claimed.
+// Only the lease knows when a mail was claimed: an open one is in its state now.
 const storyColumns = `
 select mail.id::text, mail.event_id, mail.user_id::text, mail.correlation_id, ` + stateOf + `, lease.attempts,
-    mail.created_at, lease.ended_at, clock_timestamp()`
+    mail.created_at, coalesce(lease.ended_at, clock_timestamp())`
 
 const storyConditions = `
 where mail.id = $2 or mail.user_id = $2 or mail.event_id = $3
@@ -187,38 +185,27 @@ func (l *MailList) Tell(ctx context.Context, id string) (told Told, err error) {
 		if m.ID == id {
 			told.Kind = adminapi.StoryKindMail
 		}
-		told.Steps = append(told.Steps, m.steps()...)
 		told.Related = append(told.Related, m.EventID)
+		told.Steps = append(told.Steps, m.step(m.CreatedAt, adminapi.Owed, ""))
+		if m.State != adminapi.Pending || m.Attempts > 0 {
+			told.Steps = append(told.Steps, m.step(m.StateAt, string(m.State), fmt.Sprintf("attempts: %d", m.Attempts)))
+		}
 		actions, err := audit.Of(ctx, l.Pool, "mail", m.ID)
 		if err != nil {
 			return told, err
 		}
 		for _, a := range actions {
-			done := m.owed()
-			done.At, done.Station, done.Outcome = a.At, adminapi.StoryStepStationAudit, a.Verb
-			done.Detail = "by " + a.By + ": " + a.Reason
+			done := m.step(a.At, a.Verb, "by "+a.By+": "+a.Reason)
+			done.Station = adminapi.StoryStepStationAudit
 			told.Steps = append(told.Steps, done)
 		}
 	}
 	return told, nil
 }
 
-func (m mail) owed() adminapi.StoryStep {
+func (m mail) step(at time.Time, outcome, detail string) adminapi.StoryStep {
 	return adminapi.StoryStep{
-		At: m.CreatedAt, Station: adminapi.StoryStepStationMail, Outcome: adminapi.Owed, EventID: m.EventID,
-		Key: m.Key, CorrelationID: m.Correlation, Subject: m.ID,
+		At: at, Station: adminapi.StoryStepStationMail, Outcome: outcome, Detail: detail, EventID: m.EventID, Key: m.Key,
+		CorrelationID: m.Correlation, Subject: m.ID,
 	}
-}
-
-func (m mail) steps() []adminapi.StoryStep {
-	told := []adminapi.StoryStep{m.owed()}
-	if m.State != adminapi.Pending || m.Attempts > 0 {
-		now := m.owed()
-		now.At, now.Outcome, now.Detail = m.Now, string(m.State), fmt.Sprintf("attempts: %d", m.Attempts)
-		if m.EndedAt != nil {
-			now.At = *m.EndedAt
-		}
-		told = append(told, now)
-	}
-	return told
 }

@@ -78,20 +78,17 @@ func mapError(service string, err error) *web.Error {
 			Detail: "A text holds a zero byte or is not UTF-8; nothing that is kept here does.",
 		}
 	}
-	known := failure.Examine(err)
-	if slices.Contains(closed, known.Code) {
-		return &web.Error{
-			Status: http.StatusServiceUnavailable, Code: web.CodeShuttingDown, RetryAfter: time.Second, Cause: err,
-			Detail: "This instance is shutting down.",
-		}
+	unavailable := &web.Error{
+		Status: http.StatusServiceUnavailable, Code: web.CodeUnavailable, RetryAfter: time.Second, Cause: err,
+		Detail: "The service cannot reach its database or its broker.",
 	}
-	if known.Class == failure.Transient {
-		return &web.Error{
-			Status: http.StatusServiceUnavailable, Code: web.CodeUnavailable, RetryAfter: time.Second, Cause: err,
-			Detail: "The service cannot reach its database or its broker.",
-		}
+	switch known := failure.Examine(err); {
+	case slices.Contains(closed, known.Code):
+		unavailable.Code, unavailable.Detail = web.CodeShuttingDown, "This instance is shutting down."
+	case known.Class != failure.Transient:
+		return nil
 	}
-	return nil
+	return unavailable
 }
 
 func invalidParameter(name, detail string) error {

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-
-	"example.com/twinbox/internal/ops/admin/client"
 )
 
 // CompletionCommand is "twinbox completion".
@@ -102,7 +100,7 @@ func (c *CompleteCommand) wordsOf(ctx context.Context, value *kong.Value) []stri
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 	l := listings[name]
-	answers, _, _ := ask(services, func(s *client.Service) (item, error) { return l.read(ctx, s, l.example) })
+	answers, _, _ := l.ask(ctx, services, l.example)
 	for _, i := range l.itemsOf(answers) {
 		words = append(words, i.text(member))
 	}

@@ -64,11 +64,7 @@ func parseIDs(
 			ids[name] = append(ids[name], id)
 		}
 	}
-	for _, s := range services {
-		if ids[s.Name] != nil {
-			of = append(of, s)
-		}
-	}
+	of = slices.DeleteFunc(slices.Clone(services), func(s *client.Service) bool { return ids[s.Name] == nil })
 	return ids, of, nil
 }
 
@@ -134,7 +130,7 @@ func (c *DLQList) Run(ctx context.Context, to *streams, services []*client.Servi
 // warnOfOthers distinguishes a mistyped filter from an empty list.
 func (c *DLQList) warnOfOthers(ctx context.Context, to *streams, services []*client.Service) {
 	l := listings["dlq list"]
-	answers, _, _ := ask(services, func(s *client.Service) (item, error) { return l.read(ctx, s, l.example) })
+	answers, _, _ := l.ask(ctx, services, l.example)
 	others := int64(0)
 	for _, group := range l.itemsOf(answers) {
 		count, _ := strconv.ParseInt(group.text("count"), 10, 64)

@@ -308,11 +308,6 @@ func (r *Replayer) recordFailure(ctx context.Context, l *replayed, result Result
 	mayComeLater := result.Code == CodeBehind || result.Code == CodeGap || result.Code == CodeTooOld
 	isGivenUp := result.Outcome == string(Failed) || l.Parked() && !mayComeLater
 	return pgx.BeginFunc(ctx, r.in.cfg.Pool, func(tx pgx.Tx) error {
-		if result.Code == CodeProcessDied { // an attempt that was counted may still run and succeed
-			if err := deadletter.LockKeys(ctx, tx, l.ID); err != nil {
-				return err
-			}
-		}
 		if isGivenUp {
 			tag, err := tx.Exec(ctx, updateFailed, l.ID, string(class), result.Code, failure.Text(result.Error))
 			if err != nil {

@@ -79,49 +79,56 @@ type parkedEvent struct {
 	afterDiscarded bool
 }
 
-const (
-	countResume = `
-update public.dead_letter set attempts = attempts + 1
-where id = $1 and state = 'waiting' and class = 'parked' and attempts = $2`
-
-	uncountResume = `
-update public.dead_letter set attempts = attempts - 1 where id = $1 and state = 'waiting'`
+// The event ended its process if its last attempt was counted, and not even its failure was recorded since then. An
+// attempt takes up to HandlerTimeout; recording its failure may take some time longer.
+const countResume = `
+with counted as (
+    update public.dead_letter set attempts = attempts + 1, failed_at = clock_timestamp()
+    where id = $1 and state = 'waiting' and class = 'parked' and attempts = $2
+        and (attempts <= $3 or failed_at < clock_timestamp() - $4::interval)
+    returning *
 )
+select ` + deadletter.Columns + ` from counted`
+
+const uncountResume = `
+update public.dead_letter set attempts = attempts - 1 where id = $1 and state = 'waiting' and class = 'parked'`
 
 // resumeOne counts the attempt before it begins, because the event may end the process, but not while another event
-// runs alone, which may end it too.
+// runs alone, which may end it too. An attempt that decides nothing is not counted.
 func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (sameKey bool, err error) {
 	if err := r.in.cfg.Host.AwaitResume(ctx); err != nil {
 		return false, err
 	}
 	alone.RLock()
 	defer alone.RUnlock()
-	pool, consumer := r.in.cfg.Pool, r.in.cfg.Consumer
-	counted, err := pool.Exec(ctx, countResume, p.id, p.attempts)
-	if err != nil || counted.RowsAffected() == 0 { // none: another process is at it
-		return false, err
+	cfg := r.in.cfg
+	rows, _ := cfg.Pool.Query(ctx, countResume, p.id, p.attempts, cfg.MaxAttempts, 3*cfg.HandlerTimeout)
+	l, err := pgx.CollectExactlyOneRow(rows, deadletter.Scan)
+	if errors.Is(err, pgx.ErrNoRows) { // another process is at it
+		return false, nil
 	}
-	first := deadletter.Letter{Consumer: consumer, Version: -1}
-	l, err := deadletter.Next(ctx, pool, first, deadletter.Filter{IDs: []int64{p.id}})
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("count attempt: %w", err)
 	}
 	o := Options{By: "inbox", Reason: "no event is missing before it any more", AcceptGap: p.afterDiscarded}
-	if p.attempts > r.in.cfg.MaxAttempts {
+	if p.attempts > cfg.MaxAttempts {
 		died := Result{Outcome: string(Failed), Code: CodeProcessDied, Error: errProcessDied.Error()}
 		return false, r.recordFailure(ctx, &replayed{l, o}, died, failure.Permanent)
 	}
 	result, class, err := r.try(ctx, l, o)
 	switch {
 	case err != nil || result.Code == CodeBehind || result.Code == CodeGap:
-		_, notUncounted := pool.Exec(context.WithoutCancel(ctx), uncountResume, p.id)
-		return false, errors.Join(err, notUncounted)
 	case result.Code == "":
 		return true, nil
-	case class == failure.Unknown && p.attempts < r.in.cfg.MaxAttempts:
+	case class == failure.Unknown && p.attempts < cfg.MaxAttempts:
 		r.in.log.WarnContext(ctx, "attempt failed", "event_id", l.EventID, "event_type", l.Type, "correlation_id",
-			l.CorrelationID(), "attempt", p.attempts, "class", class, "retry_in", r.in.cfg.ResumeEvery, "error", result.Error)
+			l.CorrelationID(), "attempt", p.attempts, "class", class, "retry_in", cfg.ResumeEvery, "error", result.Error)
 		return false, nil
+	default:
+		if err = r.recordFailure(ctx, &replayed{l, o}, result, class); err == nil {
+			return false, nil
+		}
 	}
-	return false, r.recordFailure(ctx, &replayed{l, o}, result, class)
+	_, notUncounted := cfg.Pool.Exec(context.WithoutCancel(ctx), uncountResume, p.id)
+	return false, errors.Join(err, notUncounted)
 }

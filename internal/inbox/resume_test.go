@@ -9,7 +9,6 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
@@ -135,31 +134,51 @@ func TestAParkedEventThatEndsItsProcess(t *testing.T) {
 	}
 	c.open(t)
 	c.resume(t)
+	require.Empty(t, *copied, "another process may run it")
+	c.Exec(t, `update dead_letter set failed_at = failed_at - interval '1 hour' where version = 3`)
+	c.resume(t)
 	require.Equal(t, 3, deaths)
 	require.Equal(t, []string{"permanent process_died"}, *copied)
 	require.Equal(t, []string{"process_died 3", "parked_behind 4"}, c.waiting(t))
 }
 
-func TestAParkedEventThatAnotherProcessRunsHasNotDied(t *testing.T) { //nolint:paralleltest // it holds up lone events
-	c, a := newParked(t, func(cfg *inbox.Config) { cfg.HandlerTimeout = testkit.WaitLimit })
-	copied := c.copies()
-	key, err := c.Pool.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = key.Exec(t.Context(), `select from inbox_key for update`)
-	require.NoError(t, err)
-	var rounds errgroup.Group
-	for waiting := 1; waiting <= 2; waiting++ {
-		rounds.Go(func() error { return c.replayer.ResumeRound(t.Context()) })
-		testkit.Until(t, func() bool {
-			return c.Count(t, `select count(*) from pg_stat_activity
-				where datname = current_database() and wait_event_type = 'Lock'`) == waiting || len(*copied) > 0
+func TestAParkedEventThatAnotherProcessRunsHasNotDied(t *testing.T) {
+	t.Parallel()
+	for _, statement := range []string{"begin isolation level read committed", "commit"} {
+		t.Run(statement, func(t *testing.T) {
+			t.Parallel()
+			c, a := newParked(t, func(cfg *inbox.Config) { cfg.HandlerTimeout = testkit.WaitLimit })
+			copied := c.copies()
+			resuming := func(ctx context.Context, p party) error { return p.replayer.ResumeRound(ctx) }
+			c.interleave(t, statement, resuming, resuming)
+			require.Empty(t, *copied)
+			require.Equal(t, 1, c.Count(t, `select count(*) from operator_action where subject = '1'`))
+			c.resume(t)
+			c.requireEffects(t, a...)
+			c.requireNothingWaits(t)
 		})
 	}
-	require.NoError(t, key.Commit(t.Context()))
-	require.NoError(t, rounds.Wait())
-	require.Empty(t, *copied)
+}
+
+func TestAnAttemptAtAParkedEventThatCannotBeRecordedIsNoDeath(t *testing.T) {
+	t.Parallel()
+	c, a := newParked(t, nil)
+	copied := c.copies()
+	storeCopy := c.Host.Copy
+	c.fall("bad")
+	away := errors.New("away")
+	c.Host.Copy = func(context.Context, pgx.Tx, deadletter.Letter) error { return away }
+	for range 2 {
+		require.ErrorIs(t, c.replayer.ResumeRound(t.Context()), away)
+	}
+	require.Equal(t, 1, c.Count(t, `select attempts from dead_letter where version = 3`))
+	c.Host.Copy = storeCopy
+	c.resume(t)
+	require.Equal(t, []string{"unknown handler_failed"}, *copied)
+	c.heal()
+	require.Equal(t, []string{"applied"}, c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed}))
+	c.resume(t)
 	c.requireEffects(t, a...)
-	c.requireNothingWaits(t)
 }
 
 func TestNoParkedEventIsCountedWhileAnotherEventRunsAlone(t *testing.T) { //nolint:paralleltest // it stops all others

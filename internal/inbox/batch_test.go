@@ -179,7 +179,7 @@ func TestABatchIsTriedWhileTheSurroundingsFail(t *testing.T) {
 func TestBatchesShrinkWithTheTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Config.Batch, b.Config.HandlerTimeout = 4, 3*time.Second
+	b.Config.Batch, b.Config.HandlerTimeout = 4, time.Second
 	slow := true
 	var last pgx.Tx
 	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
@@ -205,7 +205,7 @@ func TestBatchesShrinkWithTheTime(t *testing.T) {
 func TestBatchesOfOneGrowAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Config.HandlerTimeout = 3 * time.Second
+	b.Config.HandlerTimeout = brief
 	slow := true
 	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, _ testData) error {
 		if slow {

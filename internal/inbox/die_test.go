@@ -47,12 +47,13 @@ func (k *killer) hit(after bool) {
 var statements = flag.Int("inbox.statements", 8, "deaths per story, around random statements; 0: around every one")
 
 func TestAProcessThatDiesAroundAnyStatement(t *testing.T) {
-	shared := setup(t)
+	t.Parallel()
 	for _, order := range []inbox.Order{inbox.Unordered, inbox.Strict} {
 		for _, batch := range []int{1, 3} {
 			for _, after := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, batch %d, after %t", order, batch, after), func(t *testing.T) {
-					b := shared.again(t)
+					t.Parallel()
+					b := setup(t)
 					b.Config.Order, b.Config.Batch, b.Config.MaxAttempts = order, batch, 2
 					deaths := rand.Perm(b.dieAt(t, math.MaxInt64, after))
 					if *statements > 0 {

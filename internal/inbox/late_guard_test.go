@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -32,7 +31,7 @@ func TestAnEventThatWaitsForItsKey(t *testing.T) {
 			_, err = other.Exec(t.Context(), c.taken)
 			require.NoError(t, err)
 			impatient, stop := context.WithCancel(t.Context())
-			b.Config.Order, b.Config.MaxAttempts, b.Config.HandlerTimeout = inbox.Latest, 1, time.Second
+			b.Config.Order, b.Config.MaxAttempts, b.Config.HandlerTimeout = inbox.Latest, 1, brief
 			failures := 0
 			b.Host.OnFailure = func(context.Context, error) {
 				if failures++; failures == 3 {
@@ -65,7 +64,7 @@ func TestALateHandlerOfAnOrderedConsumer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.Config.Order, b.Config.MaxAttempts, b.Config.HandlerTimeout = inbox.Strict, 1, time.Second
+			b.Config.Order, b.Config.MaxAttempts, b.Config.HandlerTimeout = inbox.Strict, 1, brief
 			require.NoError(t, b.Deliver(t, record(t, v("key-1", 1), 1), late))
 			require.Equal(t, []string{inbox.CodeHandlerTimeout}, b.List(t, `select code from dead_letter`))
 		})

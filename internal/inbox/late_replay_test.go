@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -20,7 +19,7 @@ func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newClinic(t, 1, func(cfg *inbox.Config) {
-				cfg.Order, cfg.HandlerTimeout, cfg.MaxAttempts = inbox.Unordered, time.Second, 5
+				cfg.Order, cfg.HandlerTimeout, cfg.MaxAttempts = inbox.Unordered, brief, 20
 			})
 			poison, other := named("order-1", "a"), named("order-2", "b")
 			mux, refused := inbox.NewMux(), true
@@ -54,7 +53,7 @@ func TestAReplayThatWaitsForAnotherTransaction(t *testing.T) {
 			c := newClinic(t, 1, nil)
 			c.fall("bad")
 			c.deliver(t, sick("a", 1, "bad"))
-			c.Config.HandlerTimeout = 300 * time.Millisecond
+			c.Config.HandlerTimeout = brief
 			tx, err := c.Pool.Begin(t.Context())
 			require.NoError(t, err)
 			defer func() { _ = tx.Rollback(t.Context()) }()

@@ -16,7 +16,10 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-const slow = `select pg_sleep(60)`
+const (
+	slow  = `select pg_sleep(60)`
+	brief = 300 * time.Millisecond // a handler's time
+)
 
 func lateHandlers(t *testing.T) map[string]handlerFunc {
 	t.Helper()
@@ -79,7 +82,7 @@ func TestAHandlerThatIsAlwaysLateIsGivenUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.Config.HandlerTimeout, b.Config.MaxAttempts = time.Second, 2
+			b.Config.HandlerTimeout, b.Config.MaxAttempts = brief, 2
 			before, poison, behind := newEvent(), newEvent(), newEvent()
 			before.Key, poison.Key, behind.Key = "a", "b", "c"
 			mux, calls := inbox.NewMux(), 0
@@ -98,7 +101,7 @@ func TestAHandlerThatIsAlwaysLateIsGivenUp(t *testing.T) {
 			require.Len(t, msgs, handled)
 			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
 			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where event_id = $1 and class = 'unknown'
-				and code = 'handler_timeout' and attempts >= 2 and error like 'handler ran longer than 1s: %'`, poison.ID))
+				and code = 'handler_timeout' and attempts >= 2 and error like 'handler ran longer than 300ms: %'`, poison.ID))
 			require.Equal(t, []int{1, 0, 1},
 				[]int{b.Effects(t, before.ID), b.Effects(t, poison.ID), b.Effects(t, behind.ID)})
 		})

@@ -19,15 +19,17 @@ import (
 // ownerDied is the row of a process that did not leave its partition.
 const ownerDied = `insert into inbox_owner values ('test', 'topic-1', 2, 'a dead process')`
 
+const crashBatch = 40
+
 // Suspects run alone in the process, so the tests from here on are not parallel.
 func TestACrashLoopEndsInADeadLetter(t *testing.T) {
 	b := setup(t)
-	for _, bad := range []int{0, 1, 99, 199} {
+	for _, bad := range []int{0, 1, crashBatch / 2, crashBatch - 1} {
 		for _, attempts := range []int{1, 5} {
 			t.Run(fmt.Sprintf("%d %d", bad, attempts), func(t *testing.T) {
 				b := b.again(t)
-				b.Config.Order, b.Config.MaxAttempts = inbox.Strict, attempts
-				events := make([]event.Event, 400)
+				b.Config.Order, b.Config.MaxAttempts, b.Config.Batch = inbox.Strict, attempts, crashBatch
+				events := make([]event.Event, 2*crashBatch)
 				for i := range events {
 					events[i] = v(fmt.Sprint("key-", i%7), int64(i/7+1))
 				}
@@ -62,7 +64,7 @@ func (b *bundle) crashLoop(t *testing.T, events []event.Event, deadly string) (d
 		go func() {
 			defer close(ended)
 			for from < len(msgs) {
-				handled, err := handle(t.Context(), msgs[from:min(from+200, len(msgs))])
+				handled, err := handle(t.Context(), msgs[from:min(from+crashBatch, len(msgs))])
 				if err != nil {
 					t.Error(err)
 					return

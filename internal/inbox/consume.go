@@ -1,9 +1,7 @@
 package inbox
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,9 +9,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
-	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/inbox/deadletter"
 )
 
 // Middleware runs next once per event, inside the inbox's transaction. It returns nil, which acknowledges the message,
@@ -67,25 +63,24 @@ func (in *Inbox) handleBatch(ctx context.Context, msgs []*message.Message, next 
 	return n, err
 }
 
+// handleItems handles the items in one transaction. If it fails, their halves follow.
 func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (handled int, err error) {
 	if len(items) == 1 {
 		return in.handleOne(p, items[0])
 	}
-	half := len(items) / 2
-	if p.runsOneByOne(items[0]) {
-		half = 1
-	} else {
+	half := 1
+	if !p.runsOneByOne(items[0]) {
 		err := in.attempt(ctx, p, items)
-		switch {
-		case err == nil:
+		if err == nil {
 			in.metrics.batches.Observe(float64(len(items)))
 			in.report(items...)
 			return len(items), nil
-		case errors.Is(err, ErrWentBack):
-			return 0, err
-		case ctx.Err() != nil:
-			return 0, fmt.Errorf("handle events: %w", context.Cause(ctx))
-		case errors.Is(err, context.DeadlineExceeded):
+		}
+		if end := endOfDelivery(ctx, err); end != nil {
+			return 0, end
+		}
+		half = len(items) / 2
+		if errors.Is(err, context.DeadlineExceeded) {
 			in.limit.Store(int64(half))
 		}
 		in.metrics.splits.Inc()
@@ -99,7 +94,7 @@ func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (
 }
 
 func (in *Inbox) handleOne(p *partition, it *item) (handled int, err error) {
-	err = in.tryUntilHandled(p, it)
+	err = in.attemptUntilHandled(p, it)
 	if !errors.Is(err, ErrWentBack) {
 		in.report(it)
 	}
@@ -109,18 +104,15 @@ func (in *Inbox) handleOne(p *partition, it *item) (handled int, err error) {
 	return 1, nil
 }
 
-func (in *Inbox) tryUntilHandled(p *partition, it *item) error {
+func (in *Inbox) attemptUntilHandled(p *partition, it *item) error {
 	backoff := in.cfg.backoff()
 	for unknown := 0; ; {
 		err := in.attempt(it.ctx, p, []*item{it})
 		if err == nil {
 			return nil
 		}
-		if it.ctx.Err() != nil {
-			return fmt.Errorf("handle event: %w", context.Cause(it.ctx))
-		}
-		if errors.Is(err, ErrWentBack) {
-			return err
+		if end := endOfDelivery(it.ctx, err); end != nil {
+			return end
 		}
 		class := classify(err)
 		in.metrics.retries.WithLabelValues(string(class)).Inc()
@@ -144,57 +136,35 @@ func (in *Inbox) tryUntilHandled(p *partition, it *item) error {
 	}
 }
 
-type item struct {
-	ctx        context.Context
-	msg        *message.Message
-	next       message.HandlerFunc
-	started    time.Time
-	event      event.Event
-	origin     event.Origin
-	hash       []byte
-	isEvent    bool  // decoded
-	ignored    bool  // without a handler
-	givenUpFor error // why it becomes a dead letter
-	replay     *replayed
-	wasLate    bool // the last attempt ran out of time
-	outcome    Outcome
-	comesAgain bool          // a later item of the transaction has its id
-	misplaced  error         // why its key's order has no place for it
-	took       time.Duration // handler's time
-	stored     *deadletter.Letter
-
-	attempts      int
-	firstFailedAt time.Time
+// endOfDelivery returns the error of a delivery that has to end. With nil, another attempt may succeed.
+func endOfDelivery(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("handle events: %w", context.Cause(ctx))
+	case errors.Is(err, ErrWentBack):
+		return err
+	}
+	return nil
 }
 
-func (it *item) noteFailure() {
-	if it.attempts++; it.attempts == 1 {
-		it.firstFailedAt = time.Now()
+// attempt is counted while a record of the partition may end the process: see crash.go.
+func (in *Inbox) attempt(ctx context.Context, p *partition, items []*item) (err error) {
+	if err := in.cfg.Host.AwaitResume(ctx); err != nil {
+		return err
 	}
-}
-
-// A message that is not an event is given up.
-func (in *Inbox) read(msg *message.Message, next message.HandlerFunc) *item {
-	it := &item{ctx: msg.Context(), msg: msg, next: next, started: time.Now(), outcome: Failed}
-	it.origin, _ = event.OriginFrom(it.ctx)
-	it.origin.Group = cmp.Or(it.origin.Group, in.cfg.Group)
-	if it.origin.Headers == nil {
-		it.origin.Headers = event.MessageHeaders(msg) // a handler may change the message
+	defer func() { in.cfg.Host.Attempted(ctx, err) }()
+	defer p.lockTurn(items[0])()
+	if !p.isSuspect {
+		return in.apply(ctx, items)
 	}
-	var err error
-	it.event, err = event.FromMessage(msg)
-	if it.isEvent = err == nil; it.isEvent {
-		if it.ignored = !in.cfg.Accepts(it.event.Type); !it.ignored {
-			err = in.cfg.Validate(it.event)
-		}
+	if err := in.countAttempt(ctx, p, items); err != nil {
+		return err
 	}
-	if err != nil {
-		it.givenUpFor = Permanent(err)
-		it.noteFailure()
+	if err := in.apply(ctx, items); err != nil {
+		return err
 	}
-	hash := sha256.Sum256(it.event.Data)
-	it.hash = hash[:]
-	return it
+	in.clearAttempts(ctx, p, items)
+	return nil
 }
 
 func (in *Inbox) report(items ...*item) {

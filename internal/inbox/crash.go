@@ -79,32 +79,17 @@ func (p *partition) runsOneByOne(it *item) bool {
 // alone is locked by a record that runs one by one, and read-locked by all other attempts: a death has one suspect.
 var alone sync.RWMutex
 
-var errProcessDied = &codedError{
-	CodeProcessDied, Permanent(errors.New("the process ended each time it handled the event")),
+func (p *partition) lockTurn(first *item) (unlock func()) {
+	if p.runsOneByOne(first) {
+		alone.Lock()
+		return alone.Unlock
+	}
+	alone.RLock()
+	return alone.RUnlock
 }
 
-func (in *Inbox) attempt(ctx context.Context, p *partition, items []*item) (err error) {
-	if err := in.cfg.Host.AwaitResume(ctx); err != nil {
-		return err
-	}
-	defer func() { in.cfg.Host.Attempted(ctx, err) }()
-	turn := alone.RLocker()
-	if p.runsOneByOne(items[0]) {
-		turn = &alone
-	}
-	turn.Lock()
-	defer turn.Unlock()
-	if !p.isSuspect {
-		return in.apply(ctx, items)
-	}
-	if err := in.countAttempt(ctx, p, items); err != nil {
-		return err
-	}
-	if err := in.apply(ctx, items); err != nil {
-		return err
-	}
-	in.clearAttempts(ctx, p, items)
-	return nil
+var errProcessDied = &codedError{
+	CodeProcessDied, Permanent(errors.New("the process ended each time it handled the event")),
 }
 
 const (

@@ -20,11 +20,11 @@ var (
 	errTooOld = &codedError{CodeTooOld, Permanent(ErrExpired)}
 )
 
-func (it *item) reason(version int64) error {
+func (it *item) reason(k *key) error {
 	switch it.outcome {
 	case Gap:
 		return &codedError{CodeGap, fmt.Errorf(
-			"version %d waits for %d: an earlier version of the key is missing", it.event.Version, version+1)}
+			"version %d waits for %d: an earlier version of the key is missing", it.event.Version, k.version+1)}
 	case Parked:
 		return errParked
 	case Conflict:
@@ -37,27 +37,16 @@ func (it *item) reason(version int64) error {
 	return cmp.Or(it.misplaced, it.givenUpFor)
 }
 
-// A replay has a dead letter: storeLetter then refuses it.
-func (in *Inbox) storeLetter(ctx context.Context, tx *handlerTx, it *item, k *key) error {
-	var version int64
-	if k != nil {
-		version = k.version
-	}
-	reason := it.reason(version)
-	switch {
-	case it.replay != nil && it.outcome == Dead:
-		return reason
-	case it.replay != nil:
-		return refuse(codeOf(reason), reason)
-	case it.outcome == Conflict && in.cfg.OnConflict == ConflictWarn:
+func (in *Inbox) storeDeadLetter(ctx context.Context, tx *handlerTx, it *item, k *key) error {
+	if it.outcome == Conflict && in.cfg.OnConflict == ConflictWarn {
 		return nil
 	}
-	l := it.newLetter(reason)
+	l := it.newLetter(it.reason(k))
 	l.Consumer = in.cfg.Consumer
 	// Others say nothing of their key's order.
 	l.Holds = in.cfg.Order == Strict && l.Remembered
-	isNew, err := deadletter.Insert(ctx, tx, l)
-	if err != nil || !isNew {
+	isStored, err := deadletter.Insert(ctx, tx, l)
+	if err != nil || !isStored {
 		return err
 	}
 	it.stored = &l

@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 )
 
@@ -23,12 +22,12 @@ const isNew Outcome = ""
 // with a dead letter, unless the inbox did not remember that, such as a conflict. For "materialized" and
 // "offset 0" see selectKeys.
 const insertIDs = `
-with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as places)
+with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as event_times)
 insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
-select asked.consumer, e.id, e.place, e.type, e.hash, e.metadata
-from asked cross join unnest(asked.ids, asked.places, $4::text[], $5::bytea[], $6::jsonb[], $7::timestamptz[])
-    as e (id, place, type, hash, metadata, at)
-where e.at >= (select remembers_from from public.inbox_horizon)
+select asked.consumer, e.id, e.event_time, e.type, e.hash, e.metadata
+from asked cross join unnest(asked.ids, asked.event_times, $4::text[], $5::bytea[], $6::jsonb[], $7::timestamptz[])
+    as e (id, event_time, type, hash, metadata, horizon_time)
+where e.horizon_time >= (select remembers_from from public.inbox_horizon)
     and not exists (select from public.dead_letter d
         where d.consumer = asked.consumer and d.event_id = e.id and d.remembered and d.id <> $8 offset 0)
 on conflict do nothing
@@ -46,31 +45,35 @@ var errDied = errors.New("another transaction has made the event a dead letter")
 // idSet is the ids of a transaction.
 type idSet struct {
 	consumer         string
-	letter           int64
+	replayed         int64 // the dead letter; 0: none
 	items            []*item
 	first            map[string]*item // of an id that comes twice
 	ids, types       []string
-	places, times    []time.Time
+	eventTimes       []time.Time // see idTime
+	horizonTimes     []time.Time
 	hashes, metadata [][]byte
 	inserted         []string
 }
 
 func (in *Inbox) collectIDs(items []*item) *idSet {
 	s := &idSet{
-		consumer: in.cfg.Consumer, letter: items[0].letterID(), items: items, first: make(map[string]*item, len(items)),
+		consumer: in.cfg.Consumer, items: items, first: make(map[string]*item, len(items)),
+	}
+	if r := items[0].replay; r != nil {
+		s.replayed = r.ID
 	}
 	for _, it := range items {
 		id := it.event.ID
-		it.outcome, it.misplaced, it.comesAgain = isNew, nil, false
 		switch earlier := s.first[id]; {
 		case !it.hasRow():
 		case earlier != nil:
 			earlier.comesAgain = true
 		default:
 			s.first[id] = it
-			s.ids, s.types, s.places = append(s.ids, id), append(s.types, it.event.Type), append(s.places, idTime(id))
-			s.times, s.hashes = append(s.times, it.at()), append(s.hashes, it.hash)
-			s.metadata = append(s.metadata, it.metadata())
+			s.ids, s.types = append(s.ids, id), append(s.types, it.event.Type)
+			s.eventTimes = append(s.eventTimes, idTime(id))
+			s.horizonTimes = append(s.horizonTimes, it.horizonTime())
+			s.hashes, s.metadata = append(s.hashes, it.hash), append(s.metadata, it.metadata())
 		}
 	}
 	return s
@@ -80,12 +83,13 @@ func (s *idSet) insert(batch *pgx.Batch) {
 	if len(s.ids) == 0 {
 		return
 	}
-	insert := batch.Queue(insertIDs, s.consumer, s.ids, s.places, s.types, s.hashes, s.metadata, s.times, s.letter)
+	insert := batch.Queue(insertIDs, s.consumer, s.ids, s.eventTimes, s.types, s.hashes, s.metadata, s.horizonTimes,
+		s.replayed)
 	insert.Query(func(rows pgx.Rows) (err error) {
 		s.inserted, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		return err
 	})
-	batch.Queue(selectDead, s.consumer, s.ids, s.letter).Query(func(rows pgx.Rows) error {
+	batch.Queue(selectDead, s.consumer, s.ids, s.replayed).Query(func(rows pgx.Rows) error {
 		dead, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if slices.ContainsFunc(dead, func(id string) bool { return slices.Contains(s.inserted, id) }) {
 			return failure.AsTransient(errDied)
@@ -94,16 +98,14 @@ func (s *idSet) insert(batch *pgx.Batch) {
 	})
 }
 
-func (it *item) hasRow() bool { return it.isEvent && !it.ignored }
-
 // The inbox row has an operator's payload, the dead letter the original.
 const selectHashes = `
-with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as places)
+with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as event_times)
 select e.id, h.hash
-from asked cross join unnest(asked.ids, asked.places) as e (id, place)
+from asked cross join unnest(asked.ids, asked.event_times) as e (id, event_time)
 cross join lateral (
     (select i.payload_hash from public.inbox i
-    where i.consumer = asked.consumer and i.event_id = e.id and i.event_time = e.place offset 0)
+    where i.consumer = asked.consumer and i.event_id = e.id and i.event_time = e.event_time offset 0)
     union all
     (select sha256(d.payload) from public.dead_letter d
     where d.consumer = asked.consumer and d.event_id = e.id and d.remembered and d.id <> $4 offset 0)
@@ -119,13 +121,13 @@ func (s *idSet) compare(ctx context.Context, tx pgx.Tx) error {
 		known[id] = [][]byte{s.first[id].hash}
 	}
 	var ids []string
-	var places []time.Time
+	var eventTimes []time.Time
 	for i, id := range s.ids {
 		if known[id] == nil {
-			ids, places = append(ids, id), append(places, s.places[i])
+			ids, eventTimes = append(ids, id), append(eventTimes, s.eventTimes[i])
 		}
 	}
-	rows, _ := tx.Query(ctx, selectHashes, s.consumer, ids, places, s.letter)
+	rows, _ := tx.Query(ctx, selectHashes, s.consumer, ids, eventTimes, s.replayed)
 	var id string
 	var hash []byte
 	_, err := pgx.ForEachRow(rows, []any{&id, &hash}, func() error {
@@ -162,13 +164,13 @@ func (it *item) hasPayload(hash []byte) bool {
 
 const (
 	deleteIDs = `
-delete from public.inbox i using unnest($2::text[], $3::timestamptz[]) as e (id, place)
-where i.consumer = $1 and i.event_id = e.id and i.event_time = e.place`
+delete from public.inbox i using unnest($2::text[], $3::timestamptz[]) as e (id, event_time)
+where i.consumer = $1 and i.event_id = e.id and i.event_time = e.event_time`
 
 	updateTimes = `
 update public.inbox i set metadata = i.metadata || jsonb_build_object('processing_time_ms', e.ms)
-from unnest($2::text[], $3::timestamptz[], $4::bigint[]) as e (id, place, ms)
-where i.consumer = $1 and i.event_id = e.id and i.event_time = e.place`
+from unnest($2::text[], $3::timestamptz[], $4::bigint[]) as e (id, event_time, ms)
+where i.consumer = $1 and i.event_id = e.id and i.event_time = e.event_time`
 )
 
 // finishRows deletes the rows of new events whose handler did not run. It stores handler times from a millisecond on.
@@ -241,8 +243,9 @@ func idTime(id string) time.Time {
 	return timeless
 }
 
-// at is not compared in a forced replay, or of an event that was new when its dead letter was stored.
-func (it *item) at() time.Time {
+// horizonTime is compared with the horizon. A forced replay, and that of an event which was new when its dead letter was
+// stored, pass it.
+func (it *item) horizonTime() time.Time {
 	if it.replay != nil && (it.replay.Remembered || it.replay.Force) {
 		return time.Now()
 	}
@@ -250,69 +253,4 @@ func (it *item) at() time.Time {
 		return at
 	}
 	return it.event.Time
-}
-
-// Process runs fn in one transaction with the id. It returns [Duplicate] without fn for a processed id, and [Expired]
-// with [ErrExpired] for one that may be forgotten. When fn or the commit fails, nothing is written and the outcome is
-// [Failed]; call again.
-//
-// It compares no payload and no version, does not retry, and writes no dead letter. An id has 1 to 255 characters, no
-// control character; another one is an [*event.ContractError].
-func (in *Inbox) Process(
-	ctx context.Context, id string, fn func(context.Context, pgx.Tx) error,
-) (outcome Outcome, err error) {
-	ctx, cancel := context.WithTimeout(ctx, in.cfg.HandlerTimeout)
-	defer cancel()
-	err = pgx.BeginTxFunc(ctx, in.cfg.Pool, readCommitted, func(begun pgx.Tx) error {
-		tx := &handlerTx{Tx: begun, consumer: in.cfg.Consumer, eventID: id}
-		if outcome, err = in.MarkProcessed(ctx, tx, id); err != nil || outcome != Applied {
-			return err
-		}
-		if err := fn(ctx, tx); err != nil {
-			return err
-		}
-		return tx.flush(ctx)
-	})
-	if err != nil && outcome != Expired {
-		outcome = Failed
-	}
-	in.metrics.messages.WithLabelValues(string(outcome)).Inc()
-	return outcome, err
-}
-
-// MarkProcessed records the id in the caller's transaction. It returns [Applied], [Duplicate], or [Expired]
-// with [ErrExpired]. It waits for another transaction that records the id.
-func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, id string) (Outcome, error) {
-	if err := event.ValidID(id); err != nil {
-		return Failed, err
-	}
-	it := &item{event: event.Event{ID: id, Time: time.Now()}, isEvent: true, hash: []byte{}}
-	ids, batch := in.collectIDs([]*item{it}), &pgx.Batch{}
-	ids.insert(batch)
-	err := tx.SendBatch(ctx, batch).Close()
-	if err == nil {
-		err = ids.compare(ctx, tx)
-	}
-	if err != nil {
-		return Failed, fmt.Errorf("insert inbox row: %w", err)
-	}
-	switch it.outcome {
-	case isNew:
-		return Applied, nil
-	case Expired:
-		return Expired, ErrExpired
-	}
-	return Duplicate, nil
-}
-
-const selectProcessed = `
-select exists (select from public.inbox where consumer = $1 and event_id = $2 and event_time = $3)`
-
-// IsProcessed reports whether the id is recorded. To decide, use [Inbox.Process]: another transaction may commit first.
-func (in *Inbox) IsProcessed(ctx context.Context, tx pgx.Tx, id string) (processed bool, err error) {
-	err = tx.QueryRow(ctx, selectProcessed, in.cfg.Consumer, id, idTime(id)).Scan(&processed)
-	if err != nil {
-		return false, fmt.Errorf("read inbox row: %w", err)
-	}
-	return processed, nil
 }

@@ -135,13 +135,6 @@ type replayed struct {
 	Options
 }
 
-func (it *item) letterID() int64 {
-	if it.replay == nil {
-		return 0
-	}
-	return it.replay.ID
-}
-
 // An error means that nothing is decided.
 func (r *Replayer) replayOne(ctx context.Context, l deadletter.Letter, o Options) (Result, error) {
 	backoff := r.in.cfg.backoff()
@@ -235,11 +228,9 @@ type editedError struct{ letter deadletter.Letter }
 
 func (*editedError) Error() string { return "the dead letter was edited" }
 
-// claimLetter locks the key, then the dead letter. A strict consumer refuses it while an earlier one of the key waits.
-func (in *Inbox) claimLetter(ctx context.Context, tx pgx.Tx, it *item) error {
-	if it.replay == nil {
-		return nil
-	}
+// lockDeadLetter locks the key, then the dead letter. A strict consumer refuses it while an earlier one of the key
+// waits.
+func (in *Inbox) lockDeadLetter(ctx context.Context, tx pgx.Tx, it *item) error {
 	l, err := deadletter.Lock(ctx, tx, it.replay.ID)
 	if err != nil {
 		return err
@@ -261,13 +252,17 @@ func (in *Inbox) claimLetter(ctx context.Context, tx pgx.Tx, it *item) error {
 	return nil
 }
 
+func (it *item) replayError(reason error) error {
+	if it.outcome == Dead {
+		return reason
+	}
+	return refuse(codeOf(reason), reason)
+}
+
 const updateSettled = `
 update public.dead_letter set state = 'replayed', outcome = $2, settled_at = clock_timestamp() where id = $1`
 
-func (in *Inbox) settleLetter(ctx context.Context, tx *handlerTx, it *item) error {
-	if it.replay == nil {
-		return nil
-	}
+func settleDeadLetter(ctx context.Context, tx *handlerTx, it *item) error {
 	tx.queue.Queue(updateSettled, it.replay.ID, string(it.outcome))
 	if err := deadletter.ReleaseKeys(ctx, tx, false, it.replay.Letter); err != nil {
 		return err

@@ -1,16 +1,13 @@
 package inbox
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
@@ -29,6 +26,9 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 		}
 		return nil
 	}
+	for _, it := range items {
+		it.attemptResult = attemptResult{}
+	}
 	endSpan := in.cfg.Spans.Process(in.cfg.Consumer, items[0].origin.Topic, len(items),
 		func(i int) *event.Event { return &items[i].event })
 	ctx, cancel := context.WithTimeout(parent, in.cfg.HandlerTimeout)
@@ -42,7 +42,7 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 	}
 	isLate := ctx.Err() != nil && parent.Err() == nil
 	for _, it := range items {
-		it.outcome, it.stored, it.wasLate = Failed, nil, isLate
+		it.attemptResult, it.wasLate = attemptResult{outcome: Failed}, isLate
 	}
 	if deadletter.RepairSequence(parent, in.cfg.Pool, err) {
 		return failure.AsTransient(err)
@@ -67,7 +67,7 @@ func (in *Inbox) transact(ctx context.Context, tx *handlerTx, items []*item) err
 	defer conn.Release() // closes a connection in a transaction
 	keys, err := in.begin(ctx, conn.Conn(), tx, items)
 	if err == nil {
-		err = in.handleItemsInTx(ctx, tx, items, keys)
+		err = in.runItems(ctx, tx, items, keys)
 	}
 	if err == nil {
 		err = tx.commit(ctx)
@@ -93,12 +93,15 @@ func (in *Inbox) begin(ctx context.Context, conn *pgx.Conn, tx *handlerTx, items
 }
 
 // The order is that of the checks in doc.go. A replay is a batch of one.
-func (in *Inbox) handleItemsInTx(ctx context.Context, tx *handlerTx, items []*item, ks keys) error {
-	if err := in.claimLetter(ctx, tx, items[0]); err != nil {
-		return err
+func (in *Inbox) runItems(ctx context.Context, tx *handlerTx, items []*item, ks keys) error {
+	isReplay := items[0].replay != nil
+	if isReplay {
+		if err := in.lockDeadLetter(ctx, tx, items[0]); err != nil {
+			return err
+		}
 	}
 	for _, it := range items {
-		if err := in.handleInTx(ctx, tx, it, ks.of(it)); err != nil {
+		if err := in.runItem(ctx, tx, it, ks.of(it)); err != nil {
 			return err
 		}
 	}
@@ -107,16 +110,22 @@ func (in *Inbox) handleItemsInTx(ctx context.Context, tx *handlerTx, items []*it
 	}
 	in.finishRows(tx, items)
 	in.saveKeys(tx, ks)
-	return in.settleLetter(ctx, tx, items[0])
+	if isReplay {
+		return settleDeadLetter(ctx, tx, items[0])
+	}
+	return nil
 }
 
-func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, it *item, k *key) error {
+func (in *Inbox) runItem(ctx context.Context, tx *handlerTx, it *item, k *key) error {
 	switch it.outcome = in.decide(it, k); it.outcome {
 	case Applied:
 		tx.handling = true
 		return in.runHandler(ctx, tx, it)
 	case Gap, Parked, Dead, Conflict, Expired:
-		return in.storeLetter(ctx, tx, it, k)
+		if it.replay != nil {
+			return it.replayError(it.reason(k))
+		}
+		return in.storeDeadLetter(ctx, tx, it, k)
 	case Stale:
 		if it.comesAgain { // the later one must not be its duplicate
 			return errComesAgain
@@ -165,159 +174,3 @@ func (in *Inbox) crash(point string) {
 		fault.Here("inbox." + in.cfg.Consumer + "." + point)
 	}
 }
-
-// handlerTx sends queued writes before the next statement that needs an answer, or before the commit.
-type handlerTx struct {
-	pgx.Tx
-	consumer, eventID string // of the current handler
-	handling          bool
-	queue             pgx.Batch
-	mustChange        bool  // a queued write must change a row
-	err               error // of a queued write
-}
-
-// Queue is tx.Exec for a write whose result the handler does not need: it saves a round trip. Its error rolls the event
-// back. In another transaction the write runs immediately.
-func Queue(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
-	return QueueRows(ctx, tx, nil, sql, args...)
-}
-
-// QueueRows is [Queue] for a write that must change a row: else the event fails with noRows.
-func QueueRows(ctx context.Context, tx pgx.Tx, noRows error, sql string, args ...any) error {
-	check := func(tag pgconn.CommandTag) error {
-		if tag.RowsAffected() == 0 {
-			return noRows
-		}
-		return nil
-	}
-	if q, is := tx.(*handlerTx); is {
-		q.queue.Queue(sql, args...).Exec(check)
-		q.mustChange = q.mustChange || noRows != nil
-		return nil
-	}
-	tag, err := tx.Exec(ctx, sql, args...)
-	if err != nil {
-		return err
-	}
-	return check(tag)
-}
-
-// MaxMetadataBytes is the longest metadata of a handler, as JSON.
-const MaxMetadataBytes = 4096
-
-var errMetadata = fmt.Errorf("inbox: metadata needs a handler's transaction and at most %d bytes of JSON",
-	MaxMetadataBytes)
-
-const updateMetadata = `
-update public.inbox set metadata = metadata || jsonb_build_object('caller', $4::jsonb)
-where consumer = $1 and event_id = $2 and event_time = $3`
-
-// PutMetadata stores the handler's data in the event's inbox row. A second call replaces the first. It must not contain
-// people's texts: [Lookup] and [History] show it. Its errors are permanent.
-func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error {
-	encoded, err := json.Marshal(metadata)
-	handler, is := tx.(*handlerTx)
-	if err != nil || !is || handler.eventID == "" || len(encoded) > MaxMetadataBytes {
-		return Permanent(errors.Join(err, errMetadata))
-	}
-	id := handler.eventID
-	return Queue(ctx, tx, updateMetadata, handler.consumer, id, idTime(id), string(encoded))
-}
-
-// The last writes travel with the commit, unless one of them may prevent it, or the last attempt timed out. They are
-// then sent before it, to separate a slow write from a slow commit. So are those of a replay.
-func (q *handlerTx) endHandling(ctx context.Context, first *item) error {
-	err := ctx.Err()
-	if q.mustChange || first.wasLate || first.replay != nil {
-		err = cmp.Or(q.flush(ctx), err)
-	}
-	q.handling = q.handling && err != nil
-	return err
-}
-
-// commit sends the queued writes and commits.
-func (q *handlerTx) commit(ctx context.Context) error {
-	q.queue.Queue("commit").Exec(func(tag pgconn.CommandTag) error {
-		if tag.String() == "ROLLBACK" { // a handler hid an error
-			return pgx.ErrTxCommitRollback
-		}
-		return nil
-	})
-	return q.flush(ctx)
-}
-
-const rollbackTimeout = 5 * time.Second
-
-// rollback frees the locks immediately, also when ctx has ended.
-func (q *handlerTx) rollback(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
-	defer cancel()
-	_ = q.Tx.Rollback(ctx) // if it fails, the connection is closed
-}
-
-func (q *handlerTx) flush(ctx context.Context) error {
-	if q.err == nil && q.queue.Len() > 0 {
-		batch := q.queue
-		q.queue = pgx.Batch{}
-		q.err = q.Tx.SendBatch(ctx, &batch).Close()
-	}
-	return q.err
-}
-
-// Exec implements [pgx.Tx].
-func (q *handlerTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	if err := q.flush(ctx); err != nil {
-		return pgconn.CommandTag{}, err
-	}
-	return q.Tx.Exec(ctx, sql, args...)
-}
-
-// Query implements [pgx.Tx].
-func (q *handlerTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if err := q.flush(ctx); err != nil {
-		return pgx.FailedBatchResults(&pgx.Batch{}, err).Query()
-	}
-	return q.Tx.Query(ctx, sql, args...)
-}
-
-// QueryRow implements [pgx.Tx].
-func (q *handlerTx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	if err := q.flush(ctx); err != nil {
-		return pgx.FailedBatchResults(&pgx.Batch{}, err).QueryRow()
-	}
-	return q.Tx.QueryRow(ctx, sql, args...)
-}
-
-// SendBatch implements [pgx.Tx].
-func (q *handlerTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	if err := q.flush(ctx); err != nil {
-		return pgx.FailedBatchResults(b, err)
-	}
-	return q.Tx.SendBatch(ctx, b)
-}
-
-// CopyFrom implements [pgx.Tx].
-func (q *handlerTx) CopyFrom(
-	ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource,
-) (int64, error) {
-	if err := q.flush(ctx); err != nil {
-		return 0, err
-	}
-	return q.Tx.CopyFrom(ctx, table, columns, rows)
-}
-
-// Begin implements [pgx.Tx]: it starts a savepoint.
-func (q *handlerTx) Begin(ctx context.Context) (pgx.Tx, error) {
-	if err := q.flush(ctx); err != nil {
-		return nil, err
-	}
-	return q.Tx.Begin(ctx)
-}
-
-var errNotYours = errors.New("the inbox ends the transaction, not its handler")
-
-// Commit implements [pgx.Tx]. It refuses.
-func (*handlerTx) Commit(context.Context) error { return errNotYours }
-
-// Rollback implements [pgx.Tx]. It refuses.
-func (*handlerTx) Rollback(context.Context) error { return errNotYours }

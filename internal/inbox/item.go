@@ -1,0 +1,76 @@
+package inbox
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/inbox/deadletter"
+)
+
+// item is a message on its way through the inbox, or a dead letter that is replayed.
+type item struct {
+	ctx     context.Context
+	msg     *message.Message
+	next    message.HandlerFunc
+	started time.Time
+	event   event.Event
+	origin  event.Origin
+	hash    []byte
+	isEvent bool // decoded
+	ignored bool // without a handler
+	replay  *replayed
+
+	attempts      int // failed ones
+	firstFailedAt time.Time
+	givenUpFor    error // why it becomes a dead letter
+	wasLate       bool  // the last attempt ran out of time
+
+	attemptResult
+}
+
+// attemptResult is the result of an item's last attempt. Each attempt begins with the zero value.
+type attemptResult struct {
+	outcome    Outcome
+	comesAgain bool               // a later item of the transaction has its id
+	misplaced  error              // why its key's order has no place for it
+	took       time.Duration      // handler's time
+	stored     *deadletter.Letter // new in this attempt
+}
+
+// A message that is not an event is given up.
+func (in *Inbox) read(msg *message.Message, next message.HandlerFunc) *item {
+	it := &item{ctx: msg.Context(), msg: msg, next: next, started: time.Now()}
+	it.outcome = Failed
+	it.origin, _ = event.OriginFrom(it.ctx)
+	it.origin.Group = cmp.Or(it.origin.Group, in.cfg.Group)
+	if it.origin.Headers == nil {
+		it.origin.Headers = event.MessageHeaders(msg) // a handler may change the message
+	}
+	var err error
+	it.event, err = event.FromMessage(msg)
+	if it.isEvent = err == nil; it.isEvent {
+		if it.ignored = !in.cfg.Accepts(it.event.Type); !it.ignored {
+			err = in.cfg.Validate(it.event)
+		}
+	}
+	if err != nil {
+		it.givenUpFor = Permanent(err)
+		it.noteFailure()
+	}
+	hash := sha256.Sum256(it.event.Data)
+	it.hash = hash[:]
+	return it
+}
+
+func (it *item) noteFailure() {
+	if it.attempts++; it.attempts == 1 {
+		it.firstFailedAt = time.Now()
+	}
+}
+
+func (it *item) hasRow() bool { return it.isEvent && !it.ignored }

@@ -100,7 +100,7 @@ func (p *produced) readTopic(ctx context.Context) error {
 }
 
 func (p *produced) add(e event.Event, recordKey string, f fact) {
-	if strings.HasPrefix(p.topic, deadletter.CopyPrefix) && e.Type != deadletter.CopyType {
+	if strings.HasPrefix(p.topic, event.CopyPrefix) && e.Type != deadletter.CopyType {
 		return // an earlier release wrote this copy of a dead letter: a record that is not an event
 	}
 	if !p.takes(e.Key) {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/kafka"
 )
 
@@ -93,7 +93,7 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	}
 	first.cannot("suspects", NotLookedAt, first.tooMany)
 	verdict.Produced = slices.DeleteFunc(verdict.Produced, func(p Produced) bool { // no copy was ever written there
-		return strings.HasPrefix(p.Topic, deadletter.CopyPrefix) && p == Produced{Topic: p.Topic}
+		return strings.HasPrefix(p.Topic, event.CopyPrefix) && p == Produced{Topic: p.Topic}
 	})
 	verdict.Findings = append(verdict.Findings, first.suspects...)
 	for again := 0; again < looksAgain && len(verdict.Findings) > 0; again++ {

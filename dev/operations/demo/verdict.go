@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/event"
 )
 
 // exitPartial is twinbox verify's code for a verdict on a part.
@@ -62,7 +62,7 @@ func (r *Run) judge(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(report)) {
 		verdict := report[name]
 		for _, p := range verdict.Produced {
-			if !strings.HasPrefix(p.Topic, deadletter.CopyPrefix) { // copies are no events
+			if !strings.HasPrefix(p.Topic, event.CopyPrefix) { // copies are no events
 				events += p.Published
 			}
 		}

@@ -142,11 +142,8 @@ func (l Letter) Parked() bool { return l.Class == ClassParked }
 // KeyStart returns the key's part in the column key_start, which orders dead letters: an index has a limit.
 func KeyStart(key []byte) []byte { return key[:min(len(key), event.MaxKeyBytes)] }
 
-// CopyPrefix begins the names of the topics for copies.
-const CopyPrefix = event.CopyPrefix
-
 // CopyTopic returns the topic for copies.
-func CopyTopic(group, topic string) string { return CopyPrefix + group + "." + topic }
+func CopyTopic(group, topic string) string { return event.CopyPrefix + group + "." + topic }
 
 // CopyType is the event type of a copy.
 const CopyType = "twinbox.dead-letter.v1"

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/audit"
-	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/trail"
 	"example.com/twinbox/internal/outbox"
@@ -205,7 +205,7 @@ func (s handlers) topics(ctx context.Context, _ nothing) (out adminapi.Topics, e
 // Topics of events come before those for copies, whatever the project's name.
 func compareTopics(a, b string) int {
 	place := func(topic string) string {
-		if strings.HasPrefix(topic, deadletter.CopyPrefix) {
+		if strings.HasPrefix(topic, event.CopyPrefix) {
 			return "~" + topic // above all characters of a topic
 		}
 		return topic

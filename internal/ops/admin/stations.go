@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
@@ -64,7 +64,7 @@ func (s handlers) stationsOf(found figures) (all []adminapi.Station) {
 		Waiting: found.sum("outbox_relay_held_events"), ForOperator: found.sum("outbox_relay_parked_keys"),
 	})
 	for _, topic := range found.values("outbox_topic_info", "topic") {
-		if !strings.HasPrefix(topic, deadletter.CopyPrefix) { // no consumer reads copies
+		if !strings.HasPrefix(topic, event.CopyPrefix) { // no consumer reads copies
 			all = append(all, adminapi.Station{
 				Kind: "topic", Name: topic, Passed: orZero(found.sum("outbox_relay_published_total", "topic", topic)),
 			})

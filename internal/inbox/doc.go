@@ -9,7 +9,9 @@
 //   - [Handle] registers a typed handler func(ctx, tx, event, data) on a [Mux];
 //   - [Inbox.BatchMiddleware] runs many messages of a partition in one transaction: the services use it;
 //   - [Inbox.Middleware] wraps any Watermill handler, with [TxFromContext], under any Router;
-//   - [Inbox.Process] runs a closure under an id, for events that do not come through Watermill.
+//   - [Inbox.Process] runs a closure under an id, for events that do not come through Watermill. In a transaction of
+//     your own, [Inbox.MarkProcessed] records the id. [Inbox.IsProcessed] only looks: for a page, or to spare work that
+//     may be repeated.
 //
 // # The checks, in order
 //
@@ -57,16 +59,26 @@
 //
 // # Files
 //
+// An event meets them in this order:
+//
+//	inbox.go         the configuration, and the program around the inbox
 //	consume.go       messages come in, batches fall apart, attempts are repeated, outcomes are reported
-//	transaction.go   the transaction, and what a handler sees of it
-//	ids.go           the rows of ids
-//	order.go         the rows of keys
-//	deadletter.go    the dead letters of events that are not applied
+//	item.go          a message on its way
+//	transaction.go   the transaction of a batch
+//	point.go         in it: how far the database has the outcomes of a topic-partition
+//	ids.go           in it: the rows of ids
+//	order.go         in it: the rows of keys, and the decision about each event
+//	handler.go       in it: typed handlers, and what a handler finds in its context
+//	queue.go         in it: the handler's writes
+//	deadletter.go    in it: the dead letters of events that are not applied
+//	outcome.go       outcomes, and the codes of dead letters
+//
+// The others:
+//
+//	process.go       a closure under an id
 //	replay.go        a dead letter is delivered again
 //	resume.go        parked events are resumed
 //	crash.go         a record that ends its process
-//	point.go         how far the database has the outcomes of a topic-partition
-//	handler.go       typed handlers, and what a handler finds in its context
 //	history.go       what operators can ask
 //	pause.go         consumers that an operator has paused
 //

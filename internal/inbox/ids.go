@@ -243,8 +243,8 @@ func idTime(id string) time.Time {
 	return timeless
 }
 
-// horizonTime is compared with the horizon. A forced replay, and that of an event which was new when its dead letter was
-// stored, pass it.
+// horizonTime is compared with the horizon. A replay passes it if it is forced, or if the event was new when its dead
+// letter was stored.
 func (it *item) horizonTime() time.Time {
 	if it.replay != nil && (it.replay.Remembered || it.replay.Force) {
 		return time.Now()

@@ -16,11 +16,11 @@ import (
 const maxJump = 1000
 
 type key struct {
-	name     string
-	version  int64
-	heldFrom *int64 // lowest version of a dead letter that holds the key; nil: none
-	exists   bool   // it has a row, which is locked
-	changed  bool
+	name       string
+	version    int64
+	parkedFrom *int64 // lowest version of a dead letter that holds the key; nil: none
+	exists     bool   // it has a row, which is locked
+	changed    bool
 }
 
 type keys map[string]*key
@@ -61,9 +61,9 @@ func (ks keys) lock(batch *pgx.Batch, consumer string) {
 	}
 	batch.Queue(selectKeys, consumer, slices.Sorted(maps.Keys(ks))).Query(func(rows pgx.Rows) error {
 		var found key
-		_, err := pgx.ForEachRow(rows, []any{&found.name, &found.version, &found.heldFrom}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&found.name, &found.version, &found.parkedFrom}, func() error {
 			k := ks[found.name]
-			k.version, k.heldFrom, k.exists = found.version, found.heldFrom, true
+			k.version, k.parkedFrom, k.exists = found.version, found.parkedFrom, true
 			return nil
 		})
 		return err
@@ -77,9 +77,9 @@ var (
 	errJump = &codedError{CodeJump, Permanent(fmt.Errorf("the version is more than %d above its key's", maxJump))}
 )
 
-// Applied means that the handler is to run.
+// decide returns the item's outcome. With Applied, its handler is to run. The numbers are those of doc.go's checks.
 func (in *Inbox) decide(it *item, k *key) Outcome {
-	if it.outcome != isNew {
+	if it.outcome != isNew { // 5
 		if it.outcome == Duplicate && in.cfg.Order == Strict {
 			k.raise(it.event.Version)
 		}
@@ -88,14 +88,14 @@ func (in *Inbox) decide(it *item, k *key) Outcome {
 	version, acceptGap := it.event.Version, it.replay != nil && it.replay.AcceptGap
 	switch {
 	case k == nil, version == 0 && it.ignored:
-	case version > 0 && version <= k.version:
+	case version > 0 && version <= k.version: // 6
 		return in.unlessIgnored(it, Stale)
-	case it.givenUpFor != nil: // not parked: the dead letter has its own reason
-	case it.replay == nil && in.cfg.Order == Strict && k.isHeldBefore(version):
+	case it.givenUpFor != nil: // 7, and not 8: the dead letter has its own reason
+	case it.replay == nil && in.cfg.Order == Strict && k.isParked(version): // 8
 		return Parked
-	case version == 0 && k.version > 0:
+	case version == 0 && k.version > 0: // 9
 		it.misplaced = errNoVersion
-	case version > k.version+1 && in.cfg.Order == Strict && !acceptGap:
+	case version > k.version+1 && in.cfg.Order == Strict && !acceptGap: // 10
 		return Gap
 	case version > k.version+maxJump && k.version > 0 && in.cfg.Order == Latest && !acceptGap:
 		it.misplaced = errJump
@@ -106,7 +106,7 @@ func (in *Inbox) decide(it *item, k *key) Outcome {
 	if k != nil && version > 0 {
 		k.version, k.changed = version, true
 	}
-	return in.unlessIgnored(it, Applied)
+	return in.unlessIgnored(it, Applied) // 11
 }
 
 func (in *Inbox) unlessIgnored(it *item, outcome Outcome) Outcome {
@@ -118,18 +118,19 @@ func (in *Inbox) unlessIgnored(it *item, outcome Outcome) Outcome {
 
 // raise is for an applied event that comes again with the key's next version: its producer's database went back.
 func (k *key) raise(version int64) {
-	if version == k.version+1 && (k.heldFrom == nil || version < *k.heldFrom) {
+	if version == k.version+1 && (k.parkedFrom == nil || version < *k.parkedFrom) {
 		k.version, k.changed = version, true
 	}
 }
 
-func (k *key) isHeldBefore(version int64) bool {
-	return k.heldFrom != nil && (version == 0 || version > *k.heldFrom)
+// isParked reports whether an event of the version waits behind a dead letter.
+func (k *key) isParked(version int64) bool {
+	return k.parkedFrom != nil && (version == 0 || version > *k.parkedFrom)
 }
 
 func (k *key) hold(version int64) {
-	if k.heldFrom == nil || version < *k.heldFrom {
-		k.heldFrom, k.changed = &version, true
+	if k.parkedFrom == nil || version < *k.parkedFrom {
+		k.parkedFrom, k.changed = &version, true
 	}
 }
 
@@ -152,7 +153,7 @@ func (in *Inbox) queueKeys(tx *handlerTx, sql string, ks keys, exists bool) {
 	var parked []*int64
 	for _, k := range ks {
 		if k.changed && k.exists == exists {
-			names, versions, parked = append(names, k.name), append(versions, k.version), append(parked, k.heldFrom)
+			names, versions, parked = append(names, k.name), append(versions, k.version), append(parked, k.parkedFrom)
 		}
 	}
 	if len(names) > 0 {

@@ -53,6 +53,15 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 	return asLostRace(err)
 }
 
+// asTimeout separates a slow handler from a wait for the database.
+func (in *Inbox) asTimeout(err error, handling bool) error {
+	if handling { // pgx may report a closed connection
+		return &codedError{CodeHandlerTimeout, fmt.Errorf("handler ran longer than %s: %w: %s", in.cfg.HandlerTimeout,
+			context.DeadlineExceeded, err.Error())}
+	}
+	return failure.AsTransient(err)
+}
+
 // An event without a handler needs one if its version counts or a point moves.
 func (in *Inbox) needsTransaction(it *item) bool {
 	return !it.ignored || in.cfg.Order != Unordered && it.event.Version > 0 || it.origin.From != nil
@@ -92,7 +101,7 @@ func (in *Inbox) begin(ctx context.Context, conn *pgx.Conn, tx *handlerTx, items
 	return ks, ids.compare(ctx, tx)
 }
 
-// The order is that of the checks in doc.go. A replay is a batch of one.
+// A replay is a batch of one.
 func (in *Inbox) runItems(ctx context.Context, tx *handlerTx, items []*item, ks keys) error {
 	isReplay := items[0].replay != nil
 	if isReplay {
@@ -135,15 +144,6 @@ func (in *Inbox) runItem(ctx context.Context, tx *handlerTx, it *item, k *key) e
 }
 
 var errComesAgain = errors.New("the id of a stale event comes again in its batch")
-
-// asTimeout separates a slow handler from a wait for the database.
-func (in *Inbox) asTimeout(err error, handling bool) error {
-	if handling { // pgx may report a closed connection
-		return &codedError{CodeHandlerTimeout, fmt.Errorf("handler ran longer than %s: %w: %s", in.cfg.HandlerTimeout,
-			context.DeadlineExceeded, err.Error())}
-	}
-	return failure.AsTransient(err)
-}
 
 var errPublishes = errors.New("handler returned messages to publish: write them to the outbox in its transaction")
 

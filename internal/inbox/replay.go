@@ -50,6 +50,8 @@ type Result struct {
 	Outcome string
 	Code    string
 	Error   string
+
+	class failure.Class // of a failure
 }
 
 // Further outcomes of a [Result].
@@ -92,7 +94,7 @@ func (r *Replayer) Replay(ctx context.Context, f deadletter.Filter, o Options) e
 			return fmt.Errorf("replay: %w", err)
 		}
 		behind = l
-		result, err := r.replayOne(ctx, l, o)
+		result, err := r.replayOne(ctx, &replayed{l, o})
 		switch {
 		case errors.Is(err, deadletter.ErrNotWaiting): // another replay settled it
 			continue
@@ -136,13 +138,13 @@ type replayed struct {
 }
 
 // An error means that nothing is decided.
-func (r *Replayer) replayOne(ctx context.Context, l deadletter.Letter, o Options) (Result, error) {
+func (r *Replayer) replayOne(ctx context.Context, l *replayed) (Result, error) {
 	backoff := r.in.cfg.backoff()
 	for attempt := 1; ; attempt++ {
-		result, class, err := r.tryShared(ctx, l, o)
+		result, err := r.tryShared(ctx, l)
 		switch {
-		case err == nil && result.Code != "" && !o.DryRun:
-			return result, r.recordFailure(ctx, &replayed{l, o}, result, class)
+		case err == nil && result.Code != "" && !l.DryRun:
+			return result, r.recordFailure(ctx, l, result)
 		case err == nil, errors.Is(err, deadletter.ErrNotWaiting), attempt >= r.in.cfg.MaxAttempts:
 			return result, err
 		}
@@ -152,42 +154,40 @@ func (r *Replayer) replayOne(ctx context.Context, l deadletter.Letter, o Options
 	}
 }
 
-func (r *Replayer) tryShared(ctx context.Context, l deadletter.Letter, o Options) (Result, failure.Class, error) {
+func (r *Replayer) tryShared(ctx context.Context, l *replayed) (Result, error) {
 	alone.RLock()
 	defer alone.RUnlock()
-	return r.try(ctx, l, o)
+	return r.try(ctx, l)
 }
 
 // An error means that nothing is decided.
-func (r *Replayer) try(ctx context.Context, l deadletter.Letter, o Options) (Result, failure.Class, error) {
+func (r *Replayer) try(ctx context.Context, l *replayed) (Result, error) {
 	result := Result{ID: l.ID}
-	it, err := r.item(ctx, l, o)
-	if err == nil && o.DryRun {
+	it, err := r.item(ctx, l)
+	if err == nil && l.DryRun {
 		result.Outcome = WouldReplay
-		return result, "", nil
+		return result, nil
 	}
 	if err == nil {
 		err = r.in.apply(ctx, []*item{it})
 	}
 	if edited, is := errors.AsType[*editedError](err); is {
-		return r.try(ctx, edited.letter, o)
+		return r.try(ctx, &replayed{edited.letter, l.Options})
 	}
-	_, isRefusal := errors.AsType[*refusal](err)
-	class := classify(err)
-	switch {
-	case err == nil:
+	if err == nil {
 		r.reportSettled(it)
 		result.Outcome = string(it.outcome)
-		return result, "", nil
-	case isRefusal:
-		result.Outcome, result.Code = Refused, codeOf(err)
-	case errors.Is(err, deadletter.ErrNotWaiting), ctx.Err() != nil, class == failure.Transient:
-		return result, class, fmt.Errorf("replay dead letter %d: %w", l.ID, err)
-	default:
-		result.Outcome, result.Code = string(Failed), codeOf(err)
+		return result, nil
 	}
-	result.Error = failure.Brief(err.Error())
-	return result, class, nil
+	class := classify(err)
+	if errors.Is(err, deadletter.ErrNotWaiting) || ctx.Err() != nil || class == failure.Transient {
+		return result, fmt.Errorf("replay dead letter %d: %w", l.ID, err)
+	}
+	outcome := string(Failed)
+	if _, is := errors.AsType[*refusal](err); is {
+		outcome = Refused
+	}
+	return Result{l.ID, outcome, codeOf(err), failure.Brief(err.Error()), class}, nil
 }
 
 func (r *Replayer) reportSettled(it *item) {
@@ -197,7 +197,7 @@ func (r *Replayer) reportSettled(it *item) {
 	r.in.cfg.Host.Handled(it.event, it.outcome)
 }
 
-func (r *Replayer) item(ctx context.Context, l deadletter.Letter, o Options) (*item, error) {
+func (r *Replayer) item(ctx context.Context, l *replayed) (*item, error) {
 	headers, payload := l.Current()
 	msg := event.RecordMessage(l.Key, headers, payload)
 	if subject := msg.Metadata[event.HeaderSubject]; len(l.Key) == 0 && l.IsEdited() && subject != "" {
@@ -208,11 +208,11 @@ func (r *Replayer) item(ctx context.Context, l deadletter.Letter, o Options) (*i
 		Headers: headers,
 	}))
 	it := r.in.read(msg, r.handler)
-	it.replay = &replayed{l, o}
+	it.replay = l
 	switch {
 	case it.givenUpFor != nil:
 		return it, refuse(codeOf(it.givenUpFor), it.givenUpFor)
-	case l.Code == CodeTooOld && !o.Force:
+	case l.Code == CodeTooOld && !l.Force:
 		return it, refuse(CodeTooOld, ErrExpired)
 	case l.Remembered && it.event.ID != l.EventID:
 		return it, refuse(CodeIDChanged, errors.New("the edited record has another event id"))
@@ -290,35 +290,38 @@ func (l *replayed) action(after deadletter.State, outcome, code string) audit.Ac
 	}
 }
 
-const updateFailed = `
-update public.dead_letter
-set attempts = attempts + 1, replays = replays + 1, class = $2, code = $3, error = $4, failed_at = clock_timestamp()
-where id = $1 and state = 'waiting'`
-
-// A refusal only leaves an audit row. A parked event that can never be handled is given up here.
-func (r *Replayer) recordFailure(ctx context.Context, l *replayed, result Result, class failure.Class) error {
+// A refusal only leaves an audit row. A parked event that can never be handled is given up.
+func (r *Replayer) recordFailure(ctx context.Context, l *replayed, result Result) error {
 	r.in.metrics.replays.WithLabelValues(result.Outcome).Inc()
 	r.in.log.WarnContext(ctx, "replay failed", "id", l.ID, "event_id", l.EventID, "correlation_id",
 		l.CorrelationID(), "outcome", result.Outcome, "code", result.Code, "error", result.Error)
 	mayComeLater := result.Code == CodeBehind || result.Code == CodeGap || result.Code == CodeTooOld
-	isGivenUp := result.Outcome == string(Failed) || l.Parked() && !mayComeLater
 	return pgx.BeginFunc(ctx, r.in.cfg.Pool, func(tx pgx.Tx) error {
-		if isGivenUp {
-			tag, err := tx.Exec(ctx, updateFailed, l.ID, string(class), result.Code, failure.Text(result.Error))
-			if err != nil {
-				return fmt.Errorf("record failed replay: %w", err)
-			}
-			if tag.RowsAffected() == 0 { // another replay or an operator has settled it
-				return deadletter.ErrNotWaiting
-			}
-		}
-		if isGivenUp && l.Parked() {
-			dead := l.Letter
-			dead.Class, dead.Code, dead.Error = string(class), result.Code, result.Error
-			if err := r.in.cfg.Host.CopyDeadLetter(ctx, tx, dead); err != nil {
+		if result.Outcome == string(Failed) || l.Parked() && !mayComeLater {
+			if err := r.storeFailure(ctx, tx, l.Letter, result); err != nil {
 				return err
 			}
 		}
 		return audit.Record(ctx, tx, l.action(deadletter.Waiting, result.Outcome, result.Code))
 	})
+}
+
+const updateFailed = `
+update public.dead_letter
+set attempts = attempts + 1, replays = replays + 1, class = $2, code = $3, error = $4, failed_at = clock_timestamp()
+where id = $1 and state = 'waiting'`
+
+func (r *Replayer) storeFailure(ctx context.Context, tx pgx.Tx, l deadletter.Letter, result Result) error {
+	tag, err := tx.Exec(ctx, updateFailed, l.ID, string(result.class), result.Code, failure.Text(result.Error))
+	if err != nil {
+		return fmt.Errorf("record failed replay: %w", err)
+	}
+	if tag.RowsAffected() == 0 { // another replay or an operator has settled it
+		return deadletter.ErrNotWaiting
+	}
+	if !l.Parked() {
+		return nil
+	}
+	l.Class, l.Code, l.Error = string(result.class), result.Code, result.Error
+	return r.in.cfg.Host.CopyDeadLetter(ctx, tx, l)
 }

@@ -79,8 +79,8 @@ type parkedEvent struct {
 	afterDiscarded bool
 }
 
-// The event ended its process if its last attempt was counted, and not even its failure was recorded since then. An
-// attempt takes up to HandlerTimeout; recording its failure may take some time longer.
+// An event whose last attempt is counted and has no recorded end has ended its process. The attempt takes up to
+// HandlerTimeout; its process has twice as long to record the end.
 const countResume = `
 with counted as (
     update public.dead_letter set attempts = attempts + 1, failed_at = clock_timestamp()
@@ -103,29 +103,31 @@ func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (sameKey bool, 
 	defer alone.RUnlock()
 	cfg := r.in.cfg
 	rows, _ := cfg.Pool.Query(ctx, countResume, p.id, p.attempts, cfg.MaxAttempts, 3*cfg.HandlerTimeout)
-	l, err := pgx.CollectExactlyOneRow(rows, deadletter.Scan)
+	letter, err := pgx.CollectExactlyOneRow(rows, deadletter.Scan)
 	if errors.Is(err, pgx.ErrNoRows) { // another process is at it
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("count attempt: %w", err)
 	}
-	o := Options{By: "inbox", Reason: "no event is missing before it any more", AcceptGap: p.afterDiscarded}
+	l := &replayed{letter, Options{
+		By: "inbox", Reason: "no event is missing before it any more", AcceptGap: p.afterDiscarded,
+	}}
 	if p.attempts > cfg.MaxAttempts {
-		died := Result{Outcome: string(Failed), Code: CodeProcessDied, Error: errProcessDied.Error()}
-		return false, r.recordFailure(ctx, &replayed{l, o}, died, failure.Permanent)
+		return false, r.recordFailure(ctx, l,
+			Result{l.ID, string(Failed), CodeProcessDied, errProcessDied.Error(), failure.Permanent})
 	}
-	result, class, err := r.try(ctx, l, o)
+	result, err := r.try(ctx, l)
 	switch {
 	case err != nil || result.Code == CodeBehind || result.Code == CodeGap:
 	case result.Code == "":
 		return true, nil
-	case class == failure.Unknown && p.attempts < cfg.MaxAttempts:
+	case result.class == failure.Unknown && p.attempts < cfg.MaxAttempts:
 		r.in.log.WarnContext(ctx, "attempt failed", "event_id", l.EventID, "event_type", l.Type, "correlation_id",
-			l.CorrelationID(), "attempt", p.attempts, "class", class, "retry_in", cfg.ResumeEvery, "error", result.Error)
+			l.CorrelationID(), "attempt", p.attempts, "class", result.class, "retry_in", cfg.ResumeEvery, "error", result.Error)
 		return false, nil
 	default:
-		if err = r.recordFailure(ctx, &replayed{l, o}, result, class); err == nil {
+		if err = r.recordFailure(ctx, l, result); err == nil {
 			return false, nil
 		}
 	}

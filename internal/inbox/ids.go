@@ -45,8 +45,8 @@ var errDied = errors.New("another transaction has made the event a dead letter")
 // idSet is the ids of a transaction.
 type idSet struct {
 	consumer         string
-	replayed         int64 // the dead letter; 0: none
-	items            []*item
+	replayed         int64            // the dead letter; 0: none
+	items            []*item          // with a row
 	first            map[string]*item // of an id that comes twice
 	ids, types       []string
 	eventTimes       []time.Time // see idTime
@@ -57,24 +57,25 @@ type idSet struct {
 
 func (in *Inbox) collectIDs(items []*item) *idSet {
 	s := &idSet{
-		consumer: in.cfg.Consumer, items: items, first: make(map[string]*item, len(items)),
+		consumer: in.cfg.Consumer, first: make(map[string]*item, len(items)),
 	}
 	if r := items[0].replay; r != nil {
 		s.replayed = r.ID
 	}
 	for _, it := range items {
-		id := it.event.ID
-		switch earlier := s.first[id]; {
-		case !it.hasRow():
-		case earlier != nil:
-			earlier.comesAgain = true
-		default:
-			s.first[id] = it
-			s.ids, s.types = append(s.ids, id), append(s.types, it.event.Type)
-			s.eventTimes = append(s.eventTimes, idTime(id))
-			s.horizonTimes = append(s.horizonTimes, it.horizonTime())
-			s.hashes, s.metadata = append(s.hashes, it.hash), append(s.metadata, it.metadata())
+		if !it.hasRow() {
+			continue
 		}
+		s.items = append(s.items, it)
+		id := it.event.ID
+		if earlier := s.first[id]; earlier != nil {
+			earlier.comesAgain = true
+			continue
+		}
+		s.first[id] = it
+		s.ids, s.types = append(s.ids, id), append(s.types, it.event.Type)
+		s.eventTimes, s.horizonTimes = append(s.eventTimes, idTime(id)), append(s.horizonTimes, it.horizonTime())
+		s.hashes, s.metadata = append(s.hashes, it.hash), append(s.metadata, it.metadata())
 	}
 	return s
 }
@@ -113,21 +114,11 @@ cross join lateral (
 
 // A new statement: the insert's snapshot misses the rows of a transaction that it waited for.
 func (s *idSet) compare(ctx context.Context, tx pgx.Tx) error {
-	if len(s.inserted) == len(s.items) || len(s.ids) == 0 {
+	if len(s.inserted) == len(s.items) {
 		return nil
 	}
 	known := make(map[string][][]byte, len(s.ids)) // payload hashes by id
-	for _, id := range s.inserted {
-		known[id] = [][]byte{s.first[id].hash}
-	}
-	var ids []string
-	var eventTimes []time.Time
-	for i, id := range s.ids {
-		if known[id] == nil {
-			ids, eventTimes = append(ids, id), append(eventTimes, s.eventTimes[i])
-		}
-	}
-	rows, _ := tx.Query(ctx, selectHashes, s.consumer, ids, eventTimes, s.replayed)
+	rows, _ := tx.Query(ctx, selectHashes, s.consumer, s.ids, s.eventTimes, s.replayed)
 	var id string
 	var hash []byte
 	_, err := pgx.ForEachRow(rows, []any{&id, &hash}, func() error {
@@ -139,7 +130,7 @@ func (s *idSet) compare(ctx context.Context, tx pgx.Tx) error {
 	}
 	for _, it := range s.items {
 		switch hashes := known[it.event.ID]; {
-		case !it.hasRow(), s.first[it.event.ID] == it && slices.Contains(s.inserted, it.event.ID):
+		case s.first[it.event.ID] == it && slices.Contains(s.inserted, it.event.ID): // new
 		case hashes == nil:
 			it.outcome = Expired
 		case slices.ContainsFunc(hashes, it.hasPayload):

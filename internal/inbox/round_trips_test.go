@@ -39,7 +39,7 @@ func TestRoundTrips(t *testing.T) {
 	for _, order := range []inbox.Order{inbox.Unordered, inbox.Latest, inbox.Strict} {
 		for _, size := range []int{1, 50} {
 			b := shared.again(t)
-			b.Config.Order = order
+			b.Config.Order, b.Config.Accepts = order, acceptsTestType
 			trips := b.counting(t)
 			_, handle := b.handle(t, queueing(nil))
 			cost := func(events []event.Event) int {
@@ -56,6 +56,11 @@ func TestRoundTrips(t *testing.T) {
 			require.Equal(t, 1+want, cost(first), "%s, %d: it also takes the partition", order, size)
 			require.Equal(t, want, cost(second), "%s, %d", order, size)
 			require.Equal(t, want+1, cost(second), "duplicates: %s, %d", order, size)
+			if size > 1 {
+				third := versions("new", make([]int64, size)...)()
+				third[0].Type = ignoredType
+				require.Equal(t, want, cost(third), "one is ignored: %s", order)
+			}
 		}
 	}
 }

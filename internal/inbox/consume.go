@@ -52,7 +52,7 @@ func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 func (in *Inbox) handleBatch(ctx context.Context, msgs []*message.Message, next message.HandlerFunc) (int, error) {
 	items := make([]*item, len(msgs))
 	for i, msg := range msgs {
-		items[i] = in.read(msg, next)
+		items[i] = in.newItem(msg, next)
 	}
 	p, err := in.partitionOf(ctx, items[0].origin)
 	if err != nil {
@@ -171,7 +171,7 @@ func (in *Inbox) report(items ...*item) {
 	for _, it := range items {
 		in.metrics.messages.WithLabelValues(string(it.outcome)).Inc()
 		in.metrics.seconds.Observe(time.Since(it.started).Seconds())
-		if it.stored != nil && !it.stored.Parked() {
+		if it.isDeadLetter() {
 			in.metrics.letters.WithLabelValues(it.stored.Code).Inc()
 		}
 		in.logOutcome(it)
@@ -180,9 +180,9 @@ func (in *Inbox) report(items ...*item) {
 }
 
 func (in *Inbox) logOutcome(it *item) {
-	level, isGivenUp := slog.LevelInfo, it.stored != nil && !it.stored.Parked()
+	level := slog.LevelInfo
 	switch {
-	case isGivenUp:
+	case it.isDeadLetter():
 		level = slog.LevelError
 	case it.outcome == Applied || it.outcome == Ignored:
 		level = slog.LevelDebug
@@ -203,7 +203,7 @@ func (in *Inbox) logOutcome(it *item) {
 		attrs = append(attrs, "code", l.Code, "class", l.Class, "attempts", l.Attempts, "error", l.Error,
 			"table", "public.dead_letter")
 	}
-	if isGivenUp {
+	if it.isDeadLetter() {
 		in.log.ErrorContext(it.ctx, "event given up", attrs...)
 		return
 	}

@@ -42,8 +42,8 @@ type attemptResult struct {
 	stored     *deadletter.Letter // new in this attempt
 }
 
-// A message that is not an event is given up.
-func (in *Inbox) read(msg *message.Message, next message.HandlerFunc) *item {
+// newItem gives up a message that is not an event or breaks its contract.
+func (in *Inbox) newItem(msg *message.Message, next message.HandlerFunc) *item {
 	it := &item{ctx: msg.Context(), msg: msg, next: next, started: time.Now()}
 	it.outcome = Failed
 	it.origin, _ = event.OriginFrom(it.ctx)
@@ -72,5 +72,7 @@ func (it *item) noteFailure() {
 		it.firstFailedAt = time.Now()
 	}
 }
+
+func (it *item) isDeadLetter() bool { return it.stored != nil && !it.stored.Parked() }
 
 func (it *item) hasRow() bool { return it.isEvent && !it.ignored }

@@ -101,7 +101,7 @@ select exists (select from public.inbox where consumer = $1 and event_id = $2 an
 func (in *Inbox) Knows(ctx context.Context, records []*message.Message) (known bool, err error) {
 	var last *item
 	for _, record := range records {
-		if it := in.read(record, nil); in.needsTransaction(it) {
+		if it := in.newItem(record, nil); in.needsTransaction(it) {
 			last = it
 		}
 	}

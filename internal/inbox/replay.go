@@ -207,7 +207,7 @@ func (r *Replayer) item(ctx context.Context, l *replayed) (*item, error) {
 		Group: l.Group, Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Time: l.RecordTime, Key: l.Key,
 		Headers: headers,
 	}))
-	it := r.in.read(msg, r.handler)
+	it := r.in.newItem(msg, r.handler)
 	it.replay = l
 	switch {
 	case it.givenUpFor != nil:

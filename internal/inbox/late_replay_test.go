@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -19,7 +20,7 @@ func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newClinic(t, 1, func(cfg *inbox.Config) {
-				cfg.Order, cfg.HandlerTimeout, cfg.MaxAttempts = inbox.Unordered, brief, 20
+				cfg.Order, cfg.HandlerTimeout, cfg.MaxAttempts = inbox.Unordered, time.Second, 5
 			})
 			poison, other := named("order-1", "a"), named("order-2", "b")
 			mux, refused := inbox.NewMux(), true

@@ -15,7 +15,6 @@ import (
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/operations/demo"
-	"example.com/twinbox/dev/operations/demo/visitors"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/service"
@@ -48,9 +47,12 @@ var demoSettings = []string{
 	"MAIL_LEASE=10s", "MAIL_HEARTBEAT=2s", "MAIL_POLL=250ms", "INBOX_RETRY_MIN=100ms", "INBOX_RETRY_MAX=1s",
 }
 
+// maxRate is more than a person can look at.
+const maxRate = 1000
+
 // Run runs the system and the demonstration on it.
 func (c *DemoCommand) Run(ctx context.Context, to *kong.Context) (err error) {
-	if c.Rate <= 0 || c.Rate > demo.MaxRate || c.For < time.Second || c.Outage < 0 {
+	if c.Rate <= 0 || c.Rate > maxRate || c.For < time.Second || c.Outage < 0 {
 		return local.UsageError("--rate is above 0 and at most 1000, --for at least 1s, --outage not below 0")
 	}
 	ctx, stop := local.WithTool(ctx, c.ByMake)
@@ -99,7 +101,18 @@ func (c *DemoCommand) run(ctx context.Context, to *kong.Context, cfg local.Confi
 }
 
 func (c *DemoCommand) play(ctx context.Context, to *kong.Context, at local.Addresses, faults *local.Faults) error {
-	cfg := demo.Config{Acted: "signed up", Rate: c.Rate, For: c.For, Settle: time.Minute + c.Outage, Out: to.Stdout}
+	cfg := demo.Config{
+		API: at.API(), Faults: c.faults(at, faults), Rate: c.Rate, For: c.For, Settle: time.Minute + c.Outage,
+		Out: to.Stdout, Verify: func(ctx context.Context, since time.Time) (verify.Report, error) {
+			system, err := systemOf(ctx, at)
+			if err != nil {
+				return nil, err
+			}
+			return system.Verify(ctx, func(s verify.Service) verify.Config {
+				return verify.Config{Service: s, Kafka: kafka.Config{Brokers: system.Brokers}, Since: since}
+			})
+		},
+	}
 	for _, name := range services.Names() {
 		s, err := client.New(name, at.Services[name].Admin, at.AdminToken.Reveal())
 		if err != nil {
@@ -107,11 +120,6 @@ func (c *DemoCommand) play(ctx context.Context, to *kong.Context, at local.Addre
 		}
 		cfg.Services = append(cfg.Services, s)
 	}
-	cfg.Verify = func(ctx context.Context, since time.Time) (verify.Report, error) { return verifySince(ctx, at, since) }
-	people := visitors.New("http://" + at.API())
-	defer people.Close()
-	cfg.Act, cfg.Arrived = people.SignUp, people.HasProfile
-	cfg.Faults = c.faults(at, faults)
 	_, _ = fmt.Fprintf(to.Stdout, "\n  Console  %s\n  Mailbox  http://%s\n\n", at.Programs[consoleName], at.Mailbox)
 	return demo.Play(ctx, cfg)
 }
@@ -122,39 +130,24 @@ func (c *DemoCommand) faults(at local.Addresses, cause *local.Faults) (faults []
 			faults = append(faults, added...)
 		}
 	}
+	away := func(name, what string, restart func(context.Context) (time.Duration, error)) demo.Fault {
+		return demo.Fault{Name: name, What: what, Cause: func(ctx context.Context, _ *demo.Run) (string, error) {
+			after, err := restart(ctx)
+			return fmt.Sprintf("ready again after %.1f s", after.Seconds()), err
+		}}
+	}
 	add("duplicates", demo.Duplicates())
-	add("poison", demo.Poison(kafka.Config{Brokers: strings.Split(at.KafkaBrokers, ",")}, visitors.Poison))
+	add("poison", demo.Poison(strings.Split(at.KafkaBrokers, ",")))
 	for _, name := range services.Names() {
-		add("kill", demo.Fault{
-			Name: "kill " + name, What: "kill -9 of its process; another one takes its place",
-			Cause: func(ctx context.Context, _ *demo.Run) (string, error) { return ready(cause.Kill(ctx, name)) },
-		})
+		add("kill", away("kill "+name, "kill -9 of its process; another one takes its place",
+			func(ctx context.Context) (time.Duration, error) { return cause.Kill(ctx, name) }))
 	}
-	add("kafka", demo.Fault{
-		Name: "no Kafka", What: fmt.Sprintf("the broker is away for %s; people sign up all the same", c.Outage),
-		Cause: func(ctx context.Context, _ *demo.Run) (string, error) { return ready(cause.StopKafka(ctx, c.Outage)) },
-	})
-	add("postgres", demo.Fault{
-		Name: "no PostgreSQL", What: fmt.Sprintf("kill -9 of the server, which is away for %s; people try again", c.Outage),
-		Cause: func(ctx context.Context, _ *demo.Run) (string, error) {
-			return ready(cause.StopPostgres(ctx, c.Outage))
-		},
-	})
+	add("kafka", away("no Kafka", fmt.Sprintf("the broker is away for %s; people sign up all the same", c.Outage),
+		func(ctx context.Context) (time.Duration, error) { return cause.StopKafka(ctx, c.Outage) }))
+	add("postgres", away("no PostgreSQL",
+		fmt.Sprintf("kill -9 of the server, which is away for %s; people try again", c.Outage),
+		func(ctx context.Context) (time.Duration, error) { return cause.StopPostgres(ctx, c.Outage) }))
 	return faults
-}
-
-func verifySince(ctx context.Context, at local.Addresses, since time.Time) (verify.Report, error) {
-	system, err := systemOf(ctx, at)
-	if err != nil {
-		return nil, err
-	}
-	return system.Verify(ctx, func(s verify.Service) verify.Config {
-		return verify.Config{Service: s, Kafka: kafka.Config{Brokers: system.Brokers}, Since: since}
-	})
-}
-
-func ready(after time.Duration, err error) (string, error) {
-	return fmt.Sprintf("ready again after %.1f s", after.Seconds()), err
 }
 
 // ServeCommand is "devstack serve", a service of a demonstration.

@@ -1,5 +1,5 @@
-// Package demo makes events on a running system, breaks parts, shows where the events are, and ends with the services'
-// verdict.
+// Package demo has people sign up on a running system, breaks parts, shows where the events are, and ends with the
+// services' verdict. Only it knows this business.
 package demo
 
 import (
@@ -21,21 +21,15 @@ import (
 // Config is a demonstration.
 type Config struct {
 	Services []*client.Service
-	// Act makes the nth event, and returns the id of its subject. The same n again must change nothing. It is repeated
-	// until it succeeds, as long as Settle.
-	Act func(ctx context.Context, n int) (id string, err error)
-	// Acted describes Act, such as "signed up".
-	Acted string
-	// Arrived reports whether the event has its effect.
-	Arrived func(ctx context.Context, id string) (bool, error)
+	API      string // host:port
 	// Verify returns the verdicts on the events since a time.
 	Verify func(ctx context.Context, since time.Time) (verify.Report, error)
 	// Faults happen one after the other, at even distances.
 	Faults []Fault
-	// Rate is calls of Act a second, at most MaxRate, for the time For.
+	// Rate is sign-ups a second, for the time For.
 	Rate float64
 	For  time.Duration
-	// Settle bounds the wait for the last events. Default 1 min.
+	// Settle bounds the wait for the success of a sign-up, and for the last events.
 	Settle time.Duration
 	// Out gets a line every two seconds.
 	Out io.Writer
@@ -51,32 +45,23 @@ type Fault struct {
 
 // Run is a running demonstration.
 type Run struct {
-	cfg   Config
-	began time.Time
-	told  map[string]string // reported causes, by service
-	fail  func(error)       // no verdict is possible
+	cfg    Config
+	people *people
+	began  time.Time
+	told   map[string]string // reported causes, by service
+	fail   func(error)       // no verdict is possible
 
-	mu   sync.Mutex
-	made map[int]string
+	mu    sync.Mutex
+	users map[int]string
 }
 
-// MaxRate is more than a person can look at.
-const MaxRate = 1000
-
-const defaultSettle = time.Minute
-
-// Play returns nil when every event has arrived, and all services report that none is lost, doubled, altered, invented
-// or reordered. When ctx ends it makes no more events, and judges those that it has made.
+// Play returns nil when every user has a profile, and all services report that no event is lost, doubled, altered,
+// invented or reordered. When ctx ends nobody signs up any more, and it judges the events so far.
 func Play(ctx context.Context, cfg Config) error {
-	if cfg.Settle == 0 {
-		cfg.Settle = defaultSettle
-	}
 	acting, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	r := &Run{cfg: cfg, began: time.Now(), fail: fail, made: map[int]string{}}
-	if now := look(ctx, cfg.Services); now.err != nil {
-		return fmt.Errorf("look at the system: %w", now.err)
-	}
+	r := &Run{cfg: cfg, people: newPeople(cfg.API), began: time.Now(), fail: fail, users: map[int]string{}}
+	defer r.people.http.CloseIdleConnections()
 	whole := context.WithoutCancel(ctx)
 	watched, watch := context.WithCancel(whole)
 	var watching, faults sync.WaitGroup
@@ -88,14 +73,16 @@ func Play(ctx context.Context, cfg Config) error {
 	faults.Go(func() { r.causeAll(acting) })
 	r.actAll(acting)
 	faults.Wait()
+	err := context.Cause(acting)
+	if err == nil || errors.Is(err, context.Cause(ctx)) {
+		err = r.settle(whole)
+	}
 	watch()
 	watching.Wait()
-	if err := context.Cause(acting); err != nil && !errors.Is(err, context.Cause(ctx)) {
+	if err != nil {
 		return err
 	}
-	if err := r.settle(whole); err != nil {
-		return err
-	}
+	r.tell(look(whole, cfg.Services))
 	return r.judge(whole)
 }
 
@@ -103,7 +90,7 @@ func (r *Run) some(most int) map[int]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found := map[int]string{}
-	for n, id := range r.made {
+	for n, id := range r.users {
 		if len(found) == most {
 			break
 		}
@@ -115,10 +102,10 @@ func (r *Run) some(most int) map[int]string {
 func (r *Run) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.made)
+	return len(r.users)
 }
 
-// underWay bounds concurrent calls of Act.
+// underWay bounds concurrent sign-ups.
 const underWay = 64
 
 func (r *Run) actAll(ctx context.Context) {
@@ -146,12 +133,12 @@ func (r *Run) actAll(ctx context.Context) {
 func (r *Run) act(ctx context.Context, n int) {
 	again := failure.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
 	for end := time.Now().Add(r.cfg.Settle); ; _ = failure.Sleep(ctx, again.Next()) {
-		id, err := r.cfg.Act(ctx, n)
+		id, err := r.people.signUp(ctx, n)
 		switch {
 		case err == nil:
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.made[n] = id
+			r.users[n] = id
 			return
 		case time.Now().After(end):
 			r.fail(fmt.Errorf("no success for %s: %w", r.cfg.Settle, err))
@@ -187,19 +174,14 @@ const (
 
 func (r *Run) settle(ctx context.Context) error {
 	began, idle := time.Now(), time.Time{}
-	for told := began; ; _ = failure.Sleep(ctx, lookEvery) {
+	for ; ; _ = failure.Sleep(ctx, lookEvery) {
 		now := look(ctx, r.cfg.Services)
-		if time.Since(told) >= tellEvery {
-			told = time.Now()
-			r.tell(now)
-		}
 		switch {
 		case !now.settled():
 			idle = time.Time{}
 		case idle.IsZero():
 			idle = time.Now()
 		case time.Since(idle) >= settledFor:
-			r.tell(now)
 			return nil
 		}
 		if time.Since(began) > r.cfg.Settle {
@@ -217,7 +199,7 @@ func (r *Run) tell(now standing) {
 		}
 	}
 	r.told = told
-	line := fmt.Sprintf("%d %s, %s", r.count(), r.cfg.Acted, &now)
+	line := fmt.Sprintf("%d signed up, %s", r.count(), &now)
 	if now.unsure > 0 {
 		line += fmt.Sprintf(", %d mails uncertain", now.unsure)
 	}

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/google/uuid"
+
+	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/ops/admin/adminapi"
@@ -19,7 +23,7 @@ func Duplicates() Fault {
 			const requests = 20
 			repeated := run.some(requests)
 			for n, id := range repeated {
-				again, err := run.cfg.Act(ctx, n)
+				again, err := run.people.signUp(ctx, n)
 				if err != nil {
 					return "", fmt.Errorf("repeat a request: %w", err)
 				}
@@ -42,23 +46,28 @@ func Duplicates() Fault {
 	}
 }
 
-// Poison sends an event that no consumer can handle.
-func Poison(cfg kafka.Config, brew func() (event.Event, error)) Fault {
+// Poison sends a registration without a user, which no consumer can handle.
+func Poison(brokers []string) Fault {
 	return Fault{
 		Name: "poison", What: "an event with an unreadable payload is sent to the topic",
 		Cause: func(context.Context, *Run) (string, error) {
-			e, err := brew()
+			publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
 			if err != nil {
 				return "", err
 			}
-			publisher, err := kafka.NewPublisher(cfg, nil)
-			if err != nil {
-				return "", err
-			}
+			e := newPoison()
 			if err := errors.Join(publisher.Publish(e.Topic, e.Message()), publisher.Close()); err != nil {
 				return "", err
 			}
 			return "each consumer makes a dead letter of it: twinbox dlq list", nil
 		},
+	}
+}
+
+func newPoison() event.Event {
+	d := contract.UserRegistered.Declaration
+	return event.Event{
+		ID: uuid.Must(uuid.NewV7()).String(), Source: "/demo", Type: d.Type, Topic: d.Topic, DataSchema: d.DataSchema,
+		Key: uuid.NewString(), Version: 1, Time: time.Now().UTC(), Data: []byte(`{"poison":true}`),
 	}
 }

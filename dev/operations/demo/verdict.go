@@ -2,65 +2,68 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"example.com/twinbox/internal/event"
 )
 
-// exitPartial is twinbox verify's code for a verdict on a part.
-const exitPartial = 5
+// unverifiableError counts the events without a verdict, where nothing is wrong with the others.
+type unverifiableError int64
 
-// VerdictError reports everything that is wrong.
-type VerdictError struct {
-	Findings     int
-	Found        string
-	Missing      int   // made and not arrived
-	Unverifiable int64 // events
+func (e unverifiableError) Error() string {
+	return fmt.Sprintf("nothing is wrong, but %d events could not be verified", int64(e))
 }
 
-func (e *VerdictError) Error() string {
-	switch {
-	case e.Missing > 0:
-		return fmt.Sprintf("%d of what was taken has not arrived; %d findings", e.Missing, e.Findings)
-	case e.Findings > 0:
-		return "verify found " + e.Found
-	}
-	return fmt.Sprintf("nothing is wrong, but %d events could not be verified", e.Unverifiable)
-}
+// ExitCode is that of twinbox verify for a verdict on a part.
+func (unverifiableError) ExitCode() int { return 5 }
 
-// ExitCode is that of twinbox verify.
-func (e *VerdictError) ExitCode() int {
-	if e.Findings+e.Missing > 0 {
-		return 1
-	}
-	return exitPartial
-}
+// shown bounds the lines of one kind.
+const shown = 10
 
 func (r *Run) judge(ctx context.Context) error {
-	wrong := &VerdictError{}
-	for _, id := range r.made {
-		arrived, err := r.cfg.Arrived(ctx, id)
+	missing := 0
+	for _, id := range r.users {
+		arrived, err := r.people.hasProfile(ctx, id)
 		if err != nil {
-			return fmt.Errorf("look for what was made: %w", err)
+			return fmt.Errorf("look for a profile: %w", err)
 		}
 		if arrived {
 			continue
 		}
-		if wrong.Missing++; wrong.Missing <= 10 {
+		if missing++; missing <= shown {
 			r.say("MISSING            %s", id)
 		}
 	}
-	var events, effects, again int64
 	report, err := r.cfg.Verify(ctx, r.began)
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)
 	}
-	wrong.Found = report.All().Summary()
-	for _, name := range slices.Sorted(maps.Keys(report)) {
-		verdict := report[name]
+	all := report.All()
+	for _, f := range all.Findings[:min(len(all.Findings), shown)] {
+		r.say("%-18s %s of %s: event %s, key %s: %s", f.Kind, f.Rule, f.Subject, f.EventID, f.Key, f.Detail)
+	}
+	var unverifiable unverifiableError
+	for _, u := range all.Unverifiable {
+		unverifiable += unverifiableError(u.Events)
+		r.say("NOT VERIFIABLE     %d of %s: %s", u.Events, u.Subject, u.Reason)
+	}
+	switch {
+	case missing > 0:
+		return fmt.Errorf("%d of what was taken has not arrived; %d findings", missing, len(all.Findings))
+	case !all.Clean():
+		return errors.New("verify found " + all.Summary())
+	case unverifiable > 0:
+		return unverifiable
+	}
+	if now := look(ctx, r.cfg.Services); now.unsure > 0 {
+		r.say("%d mails are uncertain: their sender was killed while it handed them over. They are not sent a second time "+
+			"unless an operator says so (twinbox mail list).", now.unsure)
+	}
+	var events, effects, again int64
+	for verdict := range maps.Values(report) {
 		for _, p := range verdict.Produced {
 			if !strings.HasPrefix(p.Topic, event.CopyPrefix) { // copies are no events
 				events += p.Published
@@ -70,24 +73,9 @@ func (r *Run) judge(ctx context.Context) error {
 			effects += c.Handled - c.Again
 			again += c.Again
 		}
-		wrong.Findings += len(verdict.Findings)
-		for _, f := range verdict.Findings[:min(len(verdict.Findings), 10)] {
-			r.say("%-18s %s, %s of %s: event %s, key %s: %s", f.Kind, name, f.Rule, f.Subject, f.EventID, f.Key, f.Detail)
-		}
-		for _, u := range verdict.Unverifiable {
-			wrong.Unverifiable += u.Events
-			r.say("NOT VERIFIABLE     %d of %s: %s", u.Events, u.Subject, u.Reason)
-		}
-	}
-	if wrong.Findings+wrong.Missing > 0 || wrong.Unverifiable > 0 {
-		return wrong
-	}
-	if now := look(ctx, r.cfg.Services); now.unsure > 0 {
-		r.say("%d mails are uncertain: their sender was killed while it handed them over. They are not sent a second time "+
-			"unless an operator says so (twinbox mail list).", now.unsure)
 	}
 	r.say("nothing lost, doubled, altered, invented, reordered: %d events", events)
-	r.say("all %d %s have arrived; consumers handled %d records, each once, and %d more that were sent again",
-		len(r.made), r.cfg.Acted, effects, again)
+	r.say("all %d signed up have arrived; consumers handled %d records, each once, and %d more that were sent again",
+		len(r.users), effects, again)
 	return nil
 }

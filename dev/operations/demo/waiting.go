@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -16,7 +15,6 @@ type standing struct {
 	unsure  int     // mails that may have been sent
 	known   bool    // all of that is known
 	causes  []cause // of the services that wait
-	err     error   // of the first service that does not answer
 }
 
 type cause struct{ service, code, sentence string }
@@ -33,7 +31,7 @@ func look(ctx context.Context, services []*client.Service) standing {
 		return client.Call[adminapi.Stations](ctx, s, client.Get(adminapi.StationsPath, nil))
 	}) {
 		if a.Err != nil {
-			now.known, now.err = false, cmp.Or(now.err, a.Err)
+			now.known = false
 			now.causes = append(now.causes, cause{a.Service, "away", "The service does not answer."})
 		}
 		for _, c := range a.Value.Causes {

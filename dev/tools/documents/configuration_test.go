@@ -40,5 +40,5 @@ func TestThePageIsFresh(t *testing.T) {
 	t.Parallel()
 	onDisk, err := os.ReadFile("../../../docs/configuration.md")
 	require.NoError(t, err)
-	require.Equal(t, page(), string(onDisk), "run make generate")
+	require.Equal(t, configuration(), string(onDisk), "run make generate")
 }

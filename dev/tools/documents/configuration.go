@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/services"
 )
 
 type program struct {
@@ -15,8 +16,17 @@ type program struct {
 	rules    []config.Rule
 }
 
-//go:embed intro.md
+//go:embed configuration.md
 var intro string
+
+func configuration() string {
+	var programs []program
+	for _, s := range services.All() {
+		unset := s.Unset()
+		programs = append(programs, program{s.Name, unset.Variables(), unset.Rules()})
+	}
+	return render(programs...)
+}
 
 // render writes the variables and rules of all programs first, then each program's own.
 func render(programs ...program) string {

@@ -1,5 +1,6 @@
-// Command contractdoc writes api/asyncapi.yaml from the events and consumers of the services, and in
-// internal/contract/testdata the first record of a new event. Such a record never changes afterwards.
+// Command documents writes docs/configuration.md from the configuration types of the services, api/asyncapi.yaml from
+// their events and consumers, and in internal/contract/testdata the first record of a new event. Such a record never
+// changes afterwards.
 package main
 
 import (
@@ -29,11 +30,11 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: contractdoc ROOT")
+		fmt.Fprintln(os.Stderr, "usage: documents ROOT")
 		os.Exit(2)
 	}
 	if err := write(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "contractdoc:", err)
+		fmt.Fprintln(os.Stderr, "documents:", err)
 		os.Exit(1)
 	}
 }
@@ -49,10 +50,10 @@ func write(root string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(root, "api/asyncapi.yaml"), document, 0o644); err != nil {
-		return fmt.Errorf("write document: %w", err)
+	problems := []error{
+		os.WriteFile(filepath.Join(root, "api/asyncapi.yaml"), document, 0o644),
+		os.WriteFile(filepath.Join(root, "docs/configuration.md"), []byte(configuration()), 0o644),
 	}
-	var problems []error
 	for _, d := range contract.All() {
 		problems = append(problems, keepFirst(filepath.Join(root, "internal/contract/testdata", path.Base(d.DataSchema)), d))
 	}

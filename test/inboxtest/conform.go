@@ -57,13 +57,11 @@ func Conform(t *testing.T, setup func(t *testing.T) *Subject) {
 		"ten twins at once":                        tenTwins,
 		"ten twins in ten processes":               tenProcesses,
 		"a twin waits for the first to end":        twinWaits,
-		"a redelivery":                             redelivery,
 		"a failure is not remembered":              failureIsForgotten,
 		"a crash after the effect":                 crashAfterEffect,
 		"two consumers":                            twoConsumers,
-		"ids that look alike":                      lookalikes,
+		"many ids that look alike":                 lookalikes,
 		"ids that cannot be remembered":            refusedIDs,
-		"more ids than a cache holds":              manyIDs,
 		"an id that was forgotten":                 forgottenID,
 		"a restart":                                restart,
 		"the store is away":                        storeAway,
@@ -99,16 +97,18 @@ func (s *Subject) effects(t *testing.T, id string, want int) {
 	require.GreaterOrEqual(t, s.Counted(t), want-1, "effects that were said to be possibly second ones")
 }
 
-func together(t *testing.T, processes []Process) map[inbox.Outcome]int {
+const twins = 10
+
+// requireOneApplied delivers one id concurrently, to a process for each delivery.
+func requireOneApplied(t *testing.T, open func() Process) {
 	t.Helper()
-	outcomes := make(chan inbox.Outcome, len(processes))
-	start := make(chan struct{})
+	outcomes, start := make(chan inbox.Outcome, twins), make(chan struct{})
 	var all sync.WaitGroup
-	for _, process := range processes {
+	for range twins {
+		process := open()
 		all.Go(func() {
 			<-start
-			outcome, err := process(context.WithoutCancel(t.Context()), id1, Handler{})
-			if err == nil {
+			if outcome, err := process(context.WithoutCancel(t.Context()), id1, Handler{}); err == nil {
 				outcomes <- outcome
 			}
 		})
@@ -120,27 +120,17 @@ func together(t *testing.T, processes []Process) map[inbox.Outcome]int {
 	for outcome := range outcomes {
 		seen[outcome]++
 	}
-	return seen
+	require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 1, inbox.Duplicate: twins - 1}, seen)
 }
-
-const twins = 10
 
 func tenTwins(t *testing.T, s *Subject) {
 	process := s.Open(t, one)
-	same := make([]Process, twins)
-	for i := range same {
-		same[i] = process
-	}
-	require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 1, inbox.Duplicate: twins - 1}, together(t, same))
+	requireOneApplied(t, func() Process { return process })
 	s.effects(t, id1, 1)
 }
 
 func tenProcesses(t *testing.T, s *Subject) {
-	others := make([]Process, twins)
-	for i := range others {
-		others[i] = s.Beside(t, one)
-	}
-	require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 1, inbox.Duplicate: twins - 1}, together(t, others))
+	requireOneApplied(t, func() Process { return s.Beside(t, one) })
 	s.effects(t, id1, 1)
 	require.Zero(t, s.Counted(t))
 }
@@ -174,15 +164,6 @@ func twinWaits(t *testing.T, s *Subject) {
 	close(release)
 	require.Error(t, <-first)
 	require.Equal(t, inbox.Applied, <-second)
-	s.effects(t, id1, 1)
-}
-
-func redelivery(t *testing.T, s *Subject) {
-	process := s.Open(t, one)
-	s.deliver(t, process, id1, inbox.Applied)
-	s.deliver(t, process, id1, inbox.Duplicate)
-	s.deliver(t, process, id1, inbox.Duplicate)
-	s.deliver(t, s.Open(t, one), id1, inbox.Duplicate)
 	s.effects(t, id1, 1)
 }
 
@@ -236,15 +217,19 @@ var alike = []string{
 	strings.Repeat("x", 255), strings.Repeat("日", 255),
 }
 
+// With the numbered ids there are more than a cache holds.
 func lookalikes(t *testing.T, s *Subject) {
-	process := s.Open(t, one)
+	process, ids := s.Open(t, one), alike
+	for i := range 40 {
+		ids = append(ids, fmt.Sprint("id-", i))
+	}
 	for _, want := range []inbox.Outcome{inbox.Applied, inbox.Duplicate} {
-		for _, id := range alike {
+		for _, id := range ids {
 			s.deliver(t, process, id, want)
 		}
 		process = s.Open(t, one)
 	}
-	for _, id := range alike {
+	for _, id := range ids {
 		s.effects(t, id, 1)
 	}
 }
@@ -260,18 +245,6 @@ func refusedIDs(t *testing.T, s *Subject) {
 		}})
 		require.Error(t, err, name)
 		require.Equal(t, inbox.Failed, outcome, name)
-	}
-}
-
-func manyIDs(t *testing.T, s *Subject) {
-	process := s.Open(t, one)
-	for _, want := range []inbox.Outcome{inbox.Applied, inbox.Duplicate} {
-		for i := range 40 {
-			s.deliver(t, process, fmt.Sprint("id-", i), want)
-		}
-	}
-	for i := range 40 {
-		s.effects(t, fmt.Sprint("id-", i), 1)
 	}
 }
 
@@ -291,7 +264,10 @@ func forgottenID(t *testing.T, s *Subject) {
 }
 
 func restart(t *testing.T, s *Subject) {
-	s.deliver(t, s.Open(t, one), id1, inbox.Applied)
+	process := s.Open(t, one)
+	s.deliver(t, process, id1, inbox.Applied)
+	s.deliver(t, process, id1, inbox.Duplicate)
+	s.deliver(t, process, id1, inbox.Duplicate)
 	if s.Stop != nil {
 		s.Stop(t)
 		s.Start(t)

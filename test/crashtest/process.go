@@ -6,8 +6,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,30 +21,12 @@ import (
 // Patience is how long a test waits for a process before it fails.
 const Patience = time.Minute
 
-// Process is a child, seen from the test, which kills it at its end. A test that fails logs the child's standard error.
+// Process is a child, seen from the test, which kills it at its end. The test's log has the child's standard error.
 type Process struct {
 	*child.Process
 
-	stdin    io.Closer
-	out, log output
-}
-
-type output struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-// Write implements [io.Writer].
-func (o *output) Write(text []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(text)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
+	stdin io.Closer
+	out   string // file of its standard output
 }
 
 // Start starts a process with its role, which must survive JSON.
@@ -54,26 +36,25 @@ func Start(t testing.TB, role any) *Process {
 	require.NoError(t, err)
 	path, err := os.Executable()
 	require.NoError(t, err)
-	p := &Process{}
+	p := &Process{out: filepath.Join(t.TempDir(), "stdout")}
+	stdout, err := os.Create(p.out)
+	require.NoError(t, err)
+	defer stdout.Close()
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, "-test.run=^$") // the cleanup below ends it
 	cmd.Env = append(os.Environ(), variable+"="+string(told))
-	cmd.Stdout, cmd.Stderr = &p.out, &p.log
+	cmd.Stdout, cmd.Stderr = stdout, t.Output()
 	p.stdin, err = cmd.StdinPipe()
 	require.NoError(t, err)
 	p.Process, err = child.Start(cmd, syscall.SIGKILL)
 	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, p.Kill())
-		if t.Failed() {
-			t.Logf("stderr of process %d:\n%s", p.PID(), &p.log)
-		}
-	})
+	t.Cleanup(func() { require.NoError(t, p.Kill()) })
 	return p
 }
 
 // Count returns how many of the printed lines begin with prefix.
 func (p *Process) Count(prefix string) (n int) {
-	for line := range strings.Lines(p.out.String()) {
+	printed, _ := os.ReadFile(p.out)
+	for line := range strings.Lines(string(printed)) {
 		if strings.HasPrefix(line, prefix) && strings.HasSuffix(line, "\n") {
 			n++
 		}

@@ -4,7 +4,6 @@ package natsserver
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net"
 	"time"
@@ -25,18 +24,14 @@ type Config struct {
 // startLimit covers a busy disk: the start reads every stream.
 const startLimit = 30 * time.Second
 
-// Start returns a server that runs until its Shutdown. ctx bounds the check of the address.
-func Start(ctx context.Context, cfg Config) (*server.Server, error) {
+// Start returns a server that runs until its Shutdown.
+func Start(cfg Config) (*server.Server, error) {
 	addr := cmp.Or(cfg.Addr, "127.0.0.1:0")
 	at, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("start nats: %w", err)
 	}
 	host, _, _ := net.SplitHostPort(addr) // ResolveTCPAddr has accepted it
-	// NATS itself would wait for startLimit.
-	if err := requireFree(ctx, addr); err != nil {
-		return nil, fmt.Errorf("start nats: %w", err)
-	}
 	nats, err := server.NewServer(&server.Options{
 		Host: host, Port: cmp.Or(at.Port, server.RANDOM_PORT), JetStream: true, StoreDir: cfg.Dir, SyncAlways: cfg.Durable,
 		NoSigs: true, // else it takes the process's signals
@@ -48,15 +43,7 @@ func Start(ctx context.Context, cfg Config) (*server.Server, error) {
 	nats.Start()
 	if !nats.ReadyForConnections(startLimit) {
 		nats.Shutdown()
-		return nil, fmt.Errorf("start nats on %s: not ready after %s", addr, startLimit)
+		return nil, fmt.Errorf("start nats on %s: not ready after %s; is the port in use?", addr, startLimit)
 	}
 	return nats, nil
-}
-
-func requireFree(ctx context.Context, addr string) error {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return err
-	}
-	return listener.Close()
 }

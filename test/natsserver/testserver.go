@@ -33,7 +33,7 @@ func ForTest(t testing.TB) *TestServer {
 func (s *TestServer) Start(t testing.TB) {
 	t.Helper()
 	var err error
-	s.server, err = Start(t.Context(), s.cfg)
+	s.server, err = Start(s.cfg)
 	require.NoError(t, err)
 	s.await(true)
 }

@@ -22,7 +22,7 @@ func BenchmarkProcess(b *testing.B) {
 			name = "synced"
 		}
 		b.Run(name, func(b *testing.B) {
-			server, err := natsserver.Start(b.Context(), natsserver.Config{Dir: b.TempDir(), Durable: durable})
+			server, err := natsserver.Start(natsserver.Config{Dir: b.TempDir(), Durable: durable})
 			require.NoError(b, err)
 			defer server.Shutdown()
 			connection, err := nats.Connect(server.ClientURL())

@@ -124,16 +124,12 @@ func (p *process) start() (err error) {
 const readyLimit = time.Minute
 
 func (p *process) awaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, readyLimit, fmt.Errorf("%s not ready within %s", p.program, readyLimit))
+	ctx, cancel := context.WithTimeoutCause(ctx, readyLimit, fmt.Errorf("not ready within %s", readyLimit))
 	defer cancel()
-	return poll(ctx, 20*time.Millisecond, func() (bool, error) {
-		select {
-		case <-p.Done():
-			return false, fmt.Errorf("%s ended", p.program)
-		default:
-			return service.Healthcheck(ctx, p.admin, io.Discard) == nil, nil
-		}
-	})
+	if err := p.Await(ctx, func() bool { return service.Healthcheck(ctx, p.admin, io.Discard) == nil }); err != nil {
+		return fmt.Errorf("await %s: %w", p.program, err)
+	}
+	return nil
 }
 
 const signupsBefore = 100

@@ -3,6 +3,7 @@
 package child
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"example.com/twinbox/internal/failure"
 )
 
 // Process is a started program.
@@ -63,6 +66,26 @@ func (p *Process) Err() error {
 	default:
 		return nil
 	}
+}
+
+// ErrEnded: the program ended before it was ready.
+var ErrEnded = errors.New("it ended before it was ready")
+
+const readyPoll = 10 * time.Millisecond
+
+// Await waits until isReady returns true. It fails with ErrEnded, or with the cause of the end of ctx.
+func (p *Process) Await(ctx context.Context, isReady func() bool) error {
+	for !isReady() {
+		select {
+		case <-p.done:
+			return ErrEnded
+		default:
+		}
+		if err := failure.Sleep(ctx, readyPoll); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Signal ignores a program that has ended.

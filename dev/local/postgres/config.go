@@ -43,8 +43,6 @@ var (
 	ErrInUse = errors.New("data directory is in use by another server")
 	// ErrOwner: this process cannot act for the data directory's user.
 	ErrOwner = errors.New("data directory belongs to another user")
-	// ErrExited: the server ended before it was ready; the text has its last lines.
-	ErrExited = errors.New("server ended before it was ready")
 )
 
 // Logical WAL costs nothing here and lets a WAL reader be tried.

@@ -64,7 +64,7 @@ func initialise(ctx context.Context, cfg Config, id identity) (err error) {
 		return fmt.Errorf("run initdb: %w", errors.Join(context.Cause(ctx), initdb.Kill()))
 	}
 	if err := initdb.Err(); err != nil {
-		return fmt.Errorf("run initdb: %w: %w: %s", ErrExited, err, tail)
+		return fmt.Errorf("run initdb: %w: %s", err, tail)
 	}
 	if err := os.Rename(making, cfg.Dir); err != nil {
 		return fmt.Errorf("put data directory in place: %w", err)

@@ -15,7 +15,6 @@ import (
 
 	"example.com/twinbox/dev/local/child"
 	"example.com/twinbox/dev/local/postgres/binaries"
-	"example.com/twinbox/internal/failure"
 )
 
 // Server is a running PostgreSQL.
@@ -85,20 +84,14 @@ const (
 func (s *Server) awaitReady(ctx context.Context) error {
 	ctx, cancel := timeout(ctx, "PostgreSQL's start", startTimeout)
 	defer cancel()
-	for {
+	err := s.process.Await(ctx, func() bool {
 		conn, err := pgconn.Connect(ctx, s.DSN("postgres"))
-		if err == nil {
-			return conn.Close(ctx)
-		}
-		select {
-		case <-s.process.Done():
-			return fmt.Errorf("start postgres: %w: %s", ErrExited, s.tail)
-		default:
-		}
-		if err := failure.Sleep(ctx, readyPoll); err != nil {
-			return fmt.Errorf("start postgres: %w: %s", err, s.tail)
-		}
+		return err == nil && conn.Close(ctx) == nil
+	})
+	if err != nil {
+		return fmt.Errorf("start postgres: %w: %s", err, s.tail)
 	}
+	return nil
 }
 
 // DSN returns the URL of a database, without a password. The server need not run.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"example.com/twinbox/dev/local/child"
 	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/postgres"
 	"example.com/twinbox/dev/local/postgres/binaries"
@@ -134,7 +135,7 @@ func TestStartThatFails(t *testing.T) {
 		_, err := postgres.Start(t.Context(), postgres.Config{
 			Dir: filepath.Join(localtest.Folder(t), "data"), Settings: map[string]string{"no_such_setting": "1"},
 		})
-		require.ErrorIs(t, err, postgres.ErrExited)
+		require.ErrorIs(t, err, child.ErrEnded)
 		require.ErrorContains(t, err, "no_such_setting", "the server's last words are in the error")
 	})
 	t.Run("no parent folder", func(t *testing.T) {

@@ -22,7 +22,6 @@ import (
 	"example.com/twinbox/dev/local/child"
 	"example.com/twinbox/dev/local/filelock"
 	"example.com/twinbox/dev/local/port"
-	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/kafka"
 )
 
@@ -58,9 +57,8 @@ type Server struct {
 }
 
 const (
-	startTimeout  = 60 * time.Second
-	progressEvery = 5 * time.Second
-	stopTimeout   = 20 * time.Second
+	startTimeout = 60 * time.Second
+	stopTimeout  = 20 * time.Second
 )
 
 // Start fetches the jars, prepares a new data folder and waits until Kafka answers. If it fails, no process is left. On
@@ -184,24 +182,13 @@ func (s *Server) settings() string {
 func (s *Server) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer within %s", startTimeout))
 	defer cancel()
-	began := time.Now()
-	for shown := began; ; {
-		if kafka.Ping(ctx, kafka.Config{Brokers: []string{s.addr}, RequestTimeout: time.Second}) == nil {
-			return nil
-		}
-		if time.Since(shown) > progressEvery {
-			shown = time.Now()
-			s.cfg.Progress(fmt.Sprintf("still starting Apache Kafka (%d s)", int(time.Since(began).Seconds())))
-		}
-		select {
-		case <-s.process.Done():
-			return fmt.Errorf("start kafka: process ended: %q", s.output)
-		default:
-		}
-		if err := failure.Sleep(ctx, 50*time.Millisecond); err != nil {
-			return fmt.Errorf("start kafka: %w", err)
-		}
+	err := s.process.Await(ctx, func() bool {
+		return kafka.Ping(ctx, kafka.Config{Brokers: []string{s.addr}, RequestTimeout: time.Second}) == nil
+	})
+	if err != nil {
+		return fmt.Errorf("start kafka: %w: %q", err, s.output)
 	}
+	return nil
 }
 
 // Addr returns host:port of the broker.

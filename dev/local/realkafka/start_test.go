@@ -29,7 +29,7 @@ func TestAStartThatFails(t *testing.T) {
 		"format": {"echo no space left; exit 1", "(17 or newer is needed): exit status 1: \"no space left"},
 		"ended": {
 			`case "$*" in *StorageTool*) exit;; esac; echo the disk is full; exit 1`,
-			"process ended: \"the disk is full",
+			"it ended before it was ready: \"the disk is full",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,6 @@ type options struct {
 	Brokers   []string `help:"Use a Kafka that runs elsewhere: its brokers, separated by commas. For relay alone. Default: a broker in this process." placeholder:"HOST:PORT,..."`
 	Out       string   `help:"Folder of the results. Default: bench/results, where --quick and --only write none." placeholder:"DIR"`
 	Dir       string   `help:"Folder of the database's files during the run. It should be on the disk to measure, and needs 3 GB." default:".twinbox/bench"`
-	PGBin     string   `help:"Folder of initdb and postgres. Default: the installed one, else one that is fetched." name:"pg-bin" placeholder:"DIR"`
 	NoSync    bool     `kong:"-"` // fsync off, for tests
 }
 

@@ -42,7 +42,7 @@ func (s *stage) withServers(ctx context.Context, o options, notes io.Writer, do 
 		return fmt.Errorf("open folder: %w", err)
 	}
 	if s.server, err = postgres.Start(ctx, postgres.Config{
-		Dir: filepath.Join(s.dir, "postgres"), BinDir: o.PGBin, Durable: !o.NoSync, Progress: notes,
+		Dir: filepath.Join(s.dir, "postgres"), Durable: !o.NoSync, Progress: notes,
 		Settings: map[string]string{"wal_level": "replica"}, // the server's default; the package's own is "logical"
 	}); err != nil {
 		return err

@@ -32,9 +32,7 @@ type Config struct {
 	SMTP    string `help:"Where the mailbox accepts mails, loopback only." name:"smtp-addr" default:"127.0.0.1:1025"`
 	Kafka   string `help:"Kafka broker." name:"kafka-addr" default:"127.0.0.1:9092"`
 
-	KafkaBrokers  string `help:"Use a Kafka elsewhere instead: its brokers." placeholder:"HOST:PORT,..."`
-	PGBin         string `help:"Folder of initdb and postgres. Default: what is installed, else what is fetched." name:"pg-bin" env:"PG_BIN,TWINBOX_PG_BIN" placeholder:"DIR"`
-	FetchPostgres bool   `help:"Fetch PostgreSQL even where it is installed."`
+	KafkaBrokers string `help:"Use a Kafka elsewhere instead: its brokers." placeholder:"HOST:PORT,..."`
 	// Settings override the services' defaults, except for the addresses and secrets that the stack decides.
 	Settings []string `help:"Variable of the services; may be repeated." name:"set" sep:"none" placeholder:"NAME=VALUE"`
 	Verbose  bool     `help:"Show everything that the parts log, as it is in their files; otherwise warnings and errors, a line a minute for each." short:"v" env:"TWINBOX_VERBOSE"`

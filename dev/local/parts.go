@@ -144,8 +144,7 @@ func (h *stack) startPostgres(ctx context.Context) (*postgres.Server, error) {
 		return nil, err
 	}
 	server, err := postgres.Start(ctx, postgres.Config{
-		Dir: h.folder.file("postgres"), BinDir: h.cfg.PGBin, SkipInstalled: h.cfg.FetchPostgres, Progress: h.logs.screen,
-		Durable: true, Log: log, Settings: map[string]string{"max_connections": "200"},
+		Dir: h.folder.file("postgres"), Progress: h.logs.screen, Durable: true, Log: log, Settings: map[string]string{"max_connections": "200"},
 	})
 	if info, stat := log.Stat(); err != nil && stat == nil && info.Size() > 0 {
 		err = fmt.Errorf("%w (more in %s)", err, log.Name())

@@ -240,11 +240,6 @@ func TestStartThatIsCancelled(t *testing.T) {
 
 func TestStartThatFails(t *testing.T) {
 	t.Parallel()
-	t.Run("no PostgreSQL in the folder named", func(t *testing.T) {
-		t.Parallel()
-		err := local.Run(t.Context(), local.Config{Dir: folder(t), PGBin: t.TempDir()})
-		require.ErrorIs(t, err, os.ErrNotExist)
-	})
 	t.Run("a file in place of the folder", func(t *testing.T) {
 		t.Parallel()
 		file := filepath.Join(t.TempDir(), "file")

@@ -29,9 +29,7 @@ type DemoCommand struct {
 	Outage time.Duration `help:"How long Kafka, and PostgreSQL, are away." default:"2s"`
 	Inject []string      `help:"What goes wrong meanwhile: duplicates, poison, kill (each service, with kill -9), kafka, postgres (an outage each), all or none." enum:"all,none,duplicates,poison,kill,kafka,postgres" default:"all" placeholder:"NAME,..."`
 
-	PGBin         string `help:"Folder of initdb and postgres. Default: what is installed, else what is fetched." name:"pg-bin" env:"PG_BIN,TWINBOX_PG_BIN" placeholder:"DIR"`
-	FetchPostgres bool   `help:"Fetch PostgreSQL even where it is installed."`
-	ByMake        bool   `help:"Stop when the program that started this one is gone." hidden:"" env:"-"`
+	ByMake bool `help:"Stop when the program that started this one is gone." hidden:"" env:"-"`
 }
 
 // Help is shown after the command's own line.
@@ -70,7 +68,7 @@ func (c *DemoCommand) Run(ctx context.Context, to *kong.Context) (err error) {
 	}
 	_, _ = fmt.Fprintln(to.Stderr, "Starting PostgreSQL, Kafka, a mailbox, and each service as a process of its own ...")
 	err = c.run(ctx, to, local.Config{
-		Dir: filepath.Join(dir, "state"), PGBin: c.PGBin, FetchPostgres: c.FetchPostgres, Settings: demoSettings,
+		Dir: filepath.Join(dir, "state"), Settings: demoSettings,
 		Faults: &local.Faults{Program: program}, Programs: []local.Program{Console("127.0.0.1:0")},
 	})
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/url"
 	"os"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -139,7 +139,7 @@ func (c *cluster) standby(t *testing.T) *postgres.Server {
 
 func startOn(t *testing.T, dir string) *postgres.Server {
 	t.Helper()
-	server, err := postgres.Start(t.Context(), postgres.Config{Dir: dir, BinDir: os.Getenv("PG_BIN"), Durable: true})
+	server, err := postgres.Start(t.Context(), postgres.Config{Dir: dir, Durable: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
 	return server

@@ -73,17 +73,11 @@ func startServer(ctx context.Context, cfg postgres.Config) (folder string, serve
 	if folder, err = newFolder(places()); err != nil {
 		return "", nil, err
 	}
-	cfg.Dir = dataIn(folder)
-	if server, err = postgres.Start(ctx, found(cfg)); err != nil {
+	cfg.Dir, cfg.Progress = dataIn(folder), os.Stderr
+	if server, err = postgres.Start(ctx, cfg); err != nil {
 		return "", nil, errors.Join(err, removeFolder(folder))
 	}
 	return folder, server, nil
-}
-
-func found(cfg postgres.Config) postgres.Config {
-	cfg.BinDir, cfg.SkipInstalled = os.Getenv("PG_BIN"), os.Getenv("TWINBOX_TEST_FETCH") != ""
-	cfg.Progress = os.Stderr
-	return cfg
 }
 
 func (c *cluster) stop() error {

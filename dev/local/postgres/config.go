@@ -16,10 +16,6 @@ import (
 type Config struct {
 	// Dir is the data directory. initdb creates it; its parent must exist.
 	Dir string
-	// BinDir holds initdb and postgres. Default: those of [binaries.Ensure].
-	BinDir string
-	// SkipInstalled fetches PostgreSQL even if it is installed.
-	SkipInstalled bool
 	// Progress receives a line per step of a fetch. Default: silent.
 	Progress io.Writer
 	// Durable keeps fsync on. Default off: a crash of the machine loses commits.
@@ -31,6 +27,7 @@ type Config struct {
 	// Account makes root use the account postgres or nobody, as where the kernel denies user namespaces. It is for tests.
 	Account bool
 
+	binDir    string // of [binaries.Ensure]
 	socketDir string // "" = a new one; kept over a restart
 }
 

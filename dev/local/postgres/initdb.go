@@ -50,7 +50,7 @@ func initialise(ctx context.Context, cfg Config, id identity) (err error) {
 	if err := makeDir(making, id); err != nil {
 		return fmt.Errorf("create data directory: %w", err)
 	}
-	initdb, tail, err := start(filepath.Join(cfg.BinDir, "initdb"), []string{
+	initdb, tail, err := start(filepath.Join(cfg.binDir, "initdb"), []string{
 		"-D", making, "-U", Superuser, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions",
 	}, id, syscall.SIGKILL, cfg.Log)
 	if err != nil {

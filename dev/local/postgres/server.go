@@ -34,9 +34,7 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
 		return nil, fmt.Errorf("find data directory: %w", err)
 	}
-	if cfg.BinDir, err = binaries.Ensure(ctx, binaries.Options{
-		Dir: cfg.BinDir, Data: cfg.Dir, SkipInstalled: cfg.SkipInstalled, Progress: cfg.Progress,
-	}); err != nil {
+	if cfg.binDir, err = binaries.Ensure(ctx, cfg.Dir, cfg.Progress); err != nil {
 		return nil, fmt.Errorf("find PostgreSQL: %w", err)
 	}
 	id, err := identify(cfg)
@@ -60,7 +58,7 @@ func launch(ctx context.Context, cfg Config, id identity) (_ *Server, err error)
 		return nil, fmt.Errorf("create socket folder: %w", err)
 	}
 	s := &Server{cfg: cfg, done: make(chan struct{})}
-	s.process, s.tail, err = start(filepath.Join(cfg.BinDir, "postgres"), cfg.arguments(), id, syscall.SIGINT, cfg.Log)
+	s.process, s.tail, err = start(filepath.Join(cfg.binDir, "postgres"), cfg.arguments(), id, syscall.SIGINT, cfg.Log)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start postgres: %w", err), os.RemoveAll(cfg.socketDir))
 	}

@@ -152,13 +152,6 @@ func TestStartThatFails(t *testing.T) {
 		require.ErrorContains(t, err, "need 9")
 		require.ErrorContains(t, err, "install PostgreSQL 9")
 	})
-	t.Run("no binaries in the folder", func(t *testing.T) {
-		t.Parallel()
-		_, err := postgres.Start(t.Context(), postgres.Config{
-			Dir: filepath.Join(localtest.Folder(t), "data"), BinDir: t.TempDir(),
-		})
-		require.ErrorIs(t, err, os.ErrNotExist)
-	})
 	t.Run("cancelled in initdb", func(t *testing.T) {
 		t.Parallel()
 		dir := localtest.Folder(t)

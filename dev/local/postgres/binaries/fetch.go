@@ -52,8 +52,8 @@ var packages = map[string]source{
 }
 
 // cached returns a folder that may not exist.
-func (o Options) cached() (string, error) {
-	cache, err := o.CacheDir, error(nil)
+func (o options) cached() (string, error) {
+	cache, err := o.cacheDir, error(nil)
 	if cache == "" {
 		cache, err = cacheDir()
 	}
@@ -75,7 +75,7 @@ func cacheDir() (string, error) {
 const fetchTimeout = 5 * time.Minute
 
 // fetch lets one process fetch and the others wait. The folder gets its name when it is complete.
-func fetch(ctx context.Context, bin string, opts Options) error {
+func fetch(ctx context.Context, bin string, opts options) error {
 	from, known := packages[runtime.GOOS+"/"+runtime.GOARCH]
 	switch {
 	case !known:
@@ -111,9 +111,9 @@ func fetch(ctx context.Context, bin string, opts Options) error {
 	return nil
 }
 
-func (o Options) report(format string, args ...any) {
-	if o.Progress != nil {
-		_, _ = fmt.Fprintf(o.Progress, format+"\n", args...) // a progress that cannot be shown stops nothing
+func (o options) report(format string, args ...any) {
+	if o.progress != nil {
+		_, _ = fmt.Fprintf(o.progress, format+"\n", args...) // a progress that cannot be shown stops nothing
 	}
 }
 
@@ -145,7 +145,7 @@ func install(ctx context.Context, from source, place string) (err error) {
 	if err := unpack(ctx, archive, into); err != nil {
 		return fmt.Errorf("unpack %s: %w", from.name, err)
 	}
-	if err := (Options{major: fetchedMajor}).check(ctx, filepath.Join(into, "bin")); err != nil {
+	if err := (options{major: fetchedMajor}).check(ctx, filepath.Join(into, "bin")); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(place); err != nil { // it is incomplete

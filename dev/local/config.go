@@ -35,7 +35,7 @@ type Config struct {
 	KafkaBrokers string `help:"Use a Kafka elsewhere instead: its brokers." placeholder:"HOST:PORT,..."`
 	// Settings override the services' defaults, except for the addresses and secrets that the stack decides.
 	Settings []string `help:"Variable of the services; may be repeated." name:"set" sep:"none" placeholder:"NAME=VALUE"`
-	Verbose  bool     `help:"Show everything that the parts log, as it is in their files; otherwise warnings and errors, a line a minute for each." short:"v" env:"TWINBOX_VERBOSE"`
+	Verbose  bool     `help:"Show everything that the parts log, as it is in their files; otherwise warnings and errors." short:"v" env:"TWINBOX_VERBOSE"`
 
 	// Faults, if set, can break the ready stack. Each service is then a process.
 	Faults *Faults `kong:"-"`

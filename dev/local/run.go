@@ -29,7 +29,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err := checkPorts(ctx, cfg.listeners()); err != nil {
 		return err
 	}
-	logs := &logs{folder: f, screen: newScreen(cfg.Err, cfg.Verbose)}
+	logs := &logs{folder: f, screen: &screen{out: cfg.Err, verbose: cfg.Verbose}}
 	defer func() { err = errors.Join(err, logs.close()) }()
 	log, err := logs.fileLogger("stack", "info", "json") // Run returns the failures that it logs
 	if err != nil {

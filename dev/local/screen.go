@@ -1,14 +1,11 @@
 package local
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"sync"
-	"time"
 
 	"example.com/twinbox/internal/service"
 )
@@ -55,30 +52,12 @@ func (l *logs) close() error {
 	return errors.Join(errs...)
 }
 
-const screenEvery = time.Minute
-
-// screen shows the first warning with a message, and then one a minute with the number of those withheld. Messages are
-// fixed strings.
+// screen takes one line at a time, from all parts.
 type screen struct {
 	verbose bool
 
-	mu       sync.Mutex
-	out      io.Writer
-	messages map[message]*history
-}
-
-type message struct {
-	part, text string
-	level      slog.Level
-}
-
-type history struct {
-	shownAt  time.Time
-	withheld int // records since then
-}
-
-func newScreen(out io.Writer, verbose bool) *screen {
-	return &screen{out: out, verbose: verbose, messages: map[message]*history{}}
+	mu  sync.Mutex
+	out io.Writer
 }
 
 func (s *screen) Write(line []byte) (int, error) {
@@ -93,52 +72,13 @@ func (s *screen) silence() {
 	s.out = io.Discard
 }
 
-// held is the screen for a caller that has the lock.
-type held struct{ *screen }
-
-func (h held) Write(line []byte) (int, error) { return h.out.Write(line) }
-
 func (s *screen) handler(part string) slog.Handler {
 	level := slog.LevelWarn
 	if s.verbose {
 		level = slog.LevelDebug
 	}
-	text := slog.NewTextHandler(held{s}, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime})
-	return &screenHandler{Handler: text.WithAttrs([]slog.Attr{slog.String("part", part)}), screen: s, source: part}
-}
-
-type screenHandler struct {
-	slog.Handler
-
-	screen *screen
-	source string
-}
-
-func (h *screenHandler) Handle(ctx context.Context, r slog.Record) error {
-	h.screen.mu.Lock()
-	defer h.screen.mu.Unlock() // one line at a time, from all parts
-	key := message{h.source, r.Message, r.Level}
-	seen, isKnown := h.screen.messages[key]
-	switch {
-	case !isKnown:
-		seen = &history{}
-		h.screen.messages[key] = seen
-	case !h.screen.verbose && r.Time.Sub(seen.shownAt) < screenEvery:
-		seen.withheld++
-		return nil
-	case seen.withheld > 0:
-		r.AddAttrs(slog.String("more", fmt.Sprintf("%d since the last line, all in %s.log", seen.withheld, h.source)))
-	}
-	*seen = history{shownAt: r.Time}
-	return h.Handler.Handle(ctx, r)
-}
-
-func (h *screenHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &screenHandler{Handler: h.Handler.WithAttrs(attrs), screen: h.screen, source: h.source}
-}
-
-func (h *screenHandler) WithGroup(name string) slog.Handler {
-	return &screenHandler{Handler: h.Handler.WithGroup(name), screen: h.screen, source: h.source}
+	text := slog.NewTextHandler(s, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime})
+	return text.WithAttrs([]slog.Attr{slog.String("part", part)})
 }
 
 func withoutTime(groups []string, a slog.Attr) slog.Attr {

@@ -46,18 +46,14 @@ func openStockLine(ctx context.Context, at site, arrived func(user string)) (lin
 }
 
 func (l *stockLine) signUp(ctx context.Context, n int) (user string, err error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return "", fmt.Errorf("make user id: %w", err)
-	}
-	address := email(n)
-	registered, data := domain.Register(domain.UserID(id.String()), domain.Email(address), visitor, time.Now().UTC())
-	e, err := contract.UserRegistered.New(id.String(), registered.Version, registered.RegisteredAt, data)
+	user, address := uuid.Must(uuid.NewV7()).String(), email(n)
+	registered, data := domain.Register(domain.UserID(user), domain.Email(address), visitor, time.Now().UTC())
+	e, err := contract.UserRegistered.New(user, registered.Version, registered.RegisteredAt, data)
 	if err != nil {
 		return "", err
 	}
-	s := signup{key: strconv.Itoa(n), user: id.String(), email: address, event: e}
-	return id.String(), s.store(ctx, l.customer.Pool, l.outbox)
+	s := signup{key: strconv.Itoa(n), user: user, email: address, event: e}
+	return user, s.store(ctx, l.customer.Pool, l.outbox)
 }
 
 func (l *stockLine) run(ctx context.Context) error {

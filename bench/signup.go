@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -68,15 +67,14 @@ func checkStored(ctx context.Context, db *database, v variant, signups int) erro
 	if v != nil {
 		tables = append(tables, v.table())
 	}
-	var problems []error
 	for _, table := range tables {
 		var rows int
 		if err := db.QueryRow(ctx, "select count(*) from "+table).Scan(&rows); err != nil {
 			return fmt.Errorf("count %s: %w", table, err)
 		}
 		if rows != signups {
-			problems = append(problems, fmt.Errorf("%d signups, but %d rows in %s", signups, rows, table))
+			return fmt.Errorf("%d signups, but %d rows in %s", signups, rows, table)
 		}
 	}
-	return errors.Join(problems...)
+	return nil
 }

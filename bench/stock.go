@@ -73,11 +73,7 @@ func (*stock) write(ctx context.Context, tx pgx.Tx, events ...event.Event) error
 	}
 	msgs := make([]*message.Message, len(events))
 	for i, e := range events {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return fmt.Errorf("make event id: %w", err)
-		}
-		e.ID = id.String()
+		e.ID = uuid.Must(uuid.NewV7()).String()
 		msgs[i] = e.Message()
 	}
 	enveloping := forwarder.NewPublisher(inTx, forwarder.PublisherConfig{ForwarderTopic: stockQueue})

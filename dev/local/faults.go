@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os/exec"
-	"slices"
 	"syscall"
 	"time"
 
@@ -67,21 +65,15 @@ func (f *Faults) interrupt(ctx context.Context, name string, pause time.Duration
 }
 
 // pickPorts replaces free ports by known ones: a new process listens there again.
-func pickPorts(ctx context.Context, listens map[string]Listen) (map[string]Listen, error) {
-	names := slices.Collect(maps.Keys(listens))
-	var addrs []string
-	for _, name := range names {
-		addrs = append(addrs, listens[name].API, listens[name].Admin)
+func (h *stack) pickPorts(ctx context.Context) error {
+	for name, listen := range h.cfg.Services {
+		addrs, err := port.Pick(ctx, listen.API, listen.Admin)
+		if err != nil {
+			return err
+		}
+		h.cfg.Services[name] = Listen{API: addrs[0], Admin: addrs[1]}
 	}
-	addrs, err := port.Pick(ctx, addrs...)
-	if err != nil {
-		return nil, err
-	}
-	picked := map[string]Listen{}
-	for i, name := range names {
-		picked[name] = Listen{API: addrs[2*i], Admin: addrs[2*i+1]}
-	}
-	return picked, nil
+	return nil
 }
 
 type processPart struct {

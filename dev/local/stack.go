@@ -58,7 +58,7 @@ func (h *stack) start() (err error) {
 		return err
 	}
 	if h.cfg.Faults != nil {
-		if h.cfg.Services, err = pickPorts(ctx, h.cfg.Services); err != nil {
+		if err := h.pickPorts(ctx); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package inboxtest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -85,36 +86,29 @@ func (of Idempotence) ways() (ways []way) {
 		})
 	}
 	if !of.AcrossKeys {
+		inTurns, byKey := of.reorder()
 		ways = append(ways,
-			way{name: "with other keys in between", batch: 1, order: of.inTurns()},
-			way{name: "key by key", batch: 1, order: of.byKey()})
+			way{name: "with other keys in between", batch: 1, order: inTurns}, way{name: "key by key", batch: 1, order: byKey})
 	}
 	return ways
 }
 
-func (of Idempotence) keys() (places [][]int) {
-	at := map[string]int{}
+// reorder returns orders in which each key keeps its own.
+func (of Idempotence) reorder() (inTurns, byKey []int) {
+	first, turns, turn := map[string]int{}, map[string]int{}, make([]int, len(of.Events))
 	for i, e := range of.Events {
-		if _, known := at[e.Key]; !known {
-			at[e.Key] = len(places)
-			places = append(places, nil)
+		if _, isKnown := first[e.Key]; !isKnown {
+			first[e.Key] = i
 		}
-		places[at[e.Key]] = append(places[at[e.Key]], i)
+		turn[i] = turns[e.Key]
+		turns[e.Key]++
+		inTurns, byKey = append(inTurns, i), append(byKey, i)
 	}
-	return places
-}
-
-func (of Idempotence) byKey() []int { return slices.Concat(of.keys()...) }
-
-func (of Idempotence) inTurns() (order []int) {
-	for keys, n := of.keys(), 0; len(order) < len(of.Events); n++ {
-		for _, places := range keys {
-			if n < len(places) {
-				order = append(order, places[n])
-			}
-		}
-	}
-	return order
+	slices.SortStableFunc(inTurns, func(a, b int) int { return cmp.Compare(turn[a], turn[b]) })
+	slices.SortStableFunc(byKey, func(a, b int) int {
+		return cmp.Compare(first[of.Events[a].Key], first[of.Events[b].Key])
+	})
+	return inTurns, byKey
 }
 
 func (of Idempotence) play(t testing.TB, w way) map[string][]string {

@@ -84,11 +84,8 @@ func start(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, []string) {
 	return cluster, cluster.ListenAddrs()
 }
 
-// Group returns a consumer group name that no other test uses.
-func Group(t testing.TB) string { return unique(t) }
-
-// unique is the test's name, made safe for Kafka, with a random part.
-func unique(t testing.TB) string {
+// Group returns a consumer group name that no other test uses: the test's, made safe for Kafka, with a random part.
+func Group(t testing.TB) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':

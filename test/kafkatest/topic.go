@@ -16,7 +16,7 @@ import (
 // Topic creates a topic for one test, whose partitions all have a leader.
 func Topic(t testing.TB, brokers []string, partitions int32) string {
 	t.Helper()
-	name := unique(t)
+	name := Group(t)
 	admin := Admin(t, brokers)
 	detail := &sarama.TopicDetail{NumPartitions: partitions, ReplicationFactor: 1}
 	require.NoError(t, admin.CreateTopic(name, detail, false), "create topic")

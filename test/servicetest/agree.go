@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/twinbox/internal/event"
-	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service/eventing"
 )
 
@@ -46,32 +44,20 @@ func findContradictions(all []eventing.Declared) (problems []string) {
 			claim(s.Service, "consumer", c.Name)
 		}
 	}
-	for _, e := range eventsOf(all) {
-		at := slices.IndexFunc(all, func(s eventing.Declared) bool { return s.Source == e.Source })
-		switch {
-		case at < 0:
-			problems = append(problems, fmt.Sprintf("no service has the source of %s: %s", e.Type, e.Source))
-		case !writesTo(all[at], e.Topic):
-			problems = append(problems, fmt.Sprintf("%s writes %s, but Topics of its Config lacks %s",
-				all[at].Service, e.Type, e.Topic))
-		}
-	}
-	return problems
-}
-
-func eventsOf(all []eventing.Declared) (events []event.Declaration) {
-	seen := map[string]bool{}
 	for _, s := range all {
-		for _, e := range s.Events {
-			if !seen[e.Type] {
-				seen[e.Type] = true
-				events = append(events, e)
+		for _, e := range s.Events { // several services know an event
+			owner, isKnown := owners["source"+e.Source]
+			problem := ""
+			switch {
+			case !isKnown:
+				problem = fmt.Sprintf("no service has the source of %s: %s", e.Type, e.Source)
+			case owners["topic"+e.Topic] != owner:
+				problem = fmt.Sprintf("%s writes %s, but Topics of its Config lacks %s", owner, e.Type, e.Topic)
+			}
+			if problem != "" && !slices.Contains(problems, problem) {
+				problems = append(problems, problem)
 			}
 		}
 	}
-	return events
-}
-
-func writesTo(s eventing.Declared, topic string) bool {
-	return slices.ContainsFunc(s.Topics, func(t kafka.Topic) bool { return t.Name == topic })
+	return problems
 }

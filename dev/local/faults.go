@@ -23,8 +23,8 @@ type Faults struct {
 }
 
 const (
-	faultPostgres = "PostgreSQL"
-	faultKafka    = "Kafka"
+	faultPostgres = "postgresql"
+	faultKafka    = "broker"
 )
 
 const (
@@ -113,9 +113,7 @@ func (h *stack) startProcess(s eventing.Described) error {
 	if err != nil {
 		return fmt.Errorf("start %s: %w", s.Name, err)
 	}
-	b := &breakable{running: running, again: func(context.Context) (part, error) { return start() }}
-	b.kill = func() error { return b.running.(processPart).Kill() }
-	h.faults.parts[s.Name], h.at.Services[s.Name] = b, h.cfg.Services[s.Name]
-	h.group.Go(s.Name, b.run)
+	h.at.Services[s.Name] = h.cfg.Services[s.Name]
+	h.runPart(s.Name, running, func(context.Context) (part, error) { return start() })
 	return nil
 }

@@ -58,20 +58,3 @@ func (f *folder) secret() (string, error) {
 	}
 	return text, nil
 }
-
-// maxLogBytes is the size at which the next start begins a new log, and keeps the last one as ".old".
-const maxLogBytes = 16 << 20
-
-func (f *folder) openLog(name string) (*os.File, error) {
-	path := f.file(name)
-	if info, err := os.Stat(path); err == nil && info.Size() > maxLogBytes {
-		if err := os.Rename(path, path+".old"); err != nil {
-			return nil, fmt.Errorf("put old log aside: %w", err)
-		}
-	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open log: %w", err)
-	}
-	return file, nil
-}

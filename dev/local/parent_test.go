@@ -86,9 +86,10 @@ func TestLogBeginsAnewWhenItIsLarge(t *testing.T) {
 	defer func() { require.NoError(t, f.lock.Release()) }()
 	require.NoError(t, os.WriteFile(f.file("x.log"), nil, 0o600))
 	require.NoError(t, os.Truncate(f.file("x.log"), maxLogBytes+1))
-	log, err := f.openLog("x.log")
+	logs := &logs{folder: f}
+	_, err = logs.open("x")
 	require.NoError(t, err)
-	require.NoError(t, log.Close())
+	require.NoError(t, logs.close())
 	old, err := os.Stat(f.file("x.log.old"))
 	require.NoError(t, err)
 	require.EqualValues(t, maxLogBytes+1, old.Size())

@@ -20,11 +20,11 @@ import (
 type part interface {
 	Done() <-chan struct{}
 	Err() error
+	Kill() error
 	Close() error
 }
 
 type breakable struct {
-	kill  func() error
 	again func(context.Context) (part, error)
 
 	mu      sync.Mutex // held while it is away
@@ -57,7 +57,7 @@ func (b *breakable) now() part {
 func (b *breakable) interrupt(ctx context.Context, pause time.Duration) (began time.Time, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.kill(); err != nil {
+	if err := b.running.Kill(); err != nil {
 		return began, err
 	}
 	_ = failure.Sleep(ctx, pause) // the services stop more easily with it, so it always starts again
@@ -121,20 +121,18 @@ func (h *stack) runDatabase(server *postgres.Server) {
 	for _, s := range h.cfg.services() {
 		h.at.Databases[s.Name] = server.DSN(s.Name)
 	}
-	b := &breakable{running: server}
-	b.kill = func() error { return b.running.(*postgres.Server).Kill() }
-	b.again = func(ctx context.Context) (part, error) { return server.Restart(ctx) }
-	h.faults.parts[faultPostgres] = b
-	h.group.Go("postgresql", b.run)
+	h.runPart(faultPostgres, server, func(ctx context.Context) (part, error) { return server.Restart(ctx) })
 }
 
 func (h *stack) runBroker(server *broker.Broker, cfg broker.Config) {
 	h.at.KafkaBrokers, cfg.Addr = server.Addr(), server.Addr()
-	b := &breakable{running: server}
-	b.kill = func() error { return b.running.Close() }
-	b.again = func(ctx context.Context) (part, error) { return broker.Start(ctx, cfg) }
-	h.faults.parts[faultKafka] = b
-	h.group.Go("broker", b.run)
+	h.runPart(faultKafka, server, func(ctx context.Context) (part, error) { return broker.Start(ctx, cfg) })
+}
+
+func (h *stack) runPart(name string, running part, again func(context.Context) (part, error)) {
+	b := &breakable{running: running, again: again}
+	h.faults.parts[name] = b
+	h.group.Go(name, b.run)
 }
 
 // startPostgres keeps the log off the screen: a stopping program causes a line per connection.
@@ -144,7 +142,8 @@ func (h *stack) startPostgres(ctx context.Context) (*postgres.Server, error) {
 		return nil, err
 	}
 	server, err := postgres.Start(ctx, postgres.Config{
-		Dir: h.folder.file("postgres"), Progress: h.logs.screen, Durable: true, Log: log, Settings: map[string]string{"max_connections": "200"},
+		Dir: h.folder.file("postgres"), Progress: h.logs.screen, Durable: true, Log: log,
+		Settings: map[string]string{"max_connections": "200"},
 	})
 	if info, stat := log.Stat(); err != nil && stat == nil && info.Size() > 0 {
 		err = fmt.Errorf("%w (more in %s)", err, log.Name())

@@ -2,6 +2,7 @@ package local
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -17,12 +18,22 @@ type logs struct {
 	files  []*os.File
 }
 
+// maxLogBytes is the size at which the next start begins a new log, and keeps the last one as ".old".
+const maxLogBytes = 16 << 20
+
 func (l *logs) open(part string) (*os.File, error) {
-	file, err := l.folder.openLog(part + ".log")
-	if err == nil {
-		l.files = append(l.files, file)
+	path := l.folder.file(part + ".log")
+	if info, err := os.Stat(path); err == nil && info.Size() > maxLogBytes {
+		if err := os.Rename(path, path+".old"); err != nil {
+			return nil, fmt.Errorf("rename old log: %w", err)
+		}
 	}
-	return file, err
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	l.files = append(l.files, file)
+	return file, nil
 }
 
 // logger writes JSON into the part's file, and warnings on the screen without the time.

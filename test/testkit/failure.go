@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 )
 
-// FailureText returns the text that do logs and fails its test with; "" for a test that passes. That test has the name,
-// context and cleanups of t.
+// FailureText returns the text that do fails its test with; "" for a test that passes. That test has the name, context,
+// log and cleanups of t. It must fail in the goroutine of do.
 func FailureText(t testing.TB, do func(t testing.TB)) string {
 	t.Helper()
 	r := &recorder{TB: t}
@@ -19,30 +18,20 @@ func FailureText(t testing.TB, do func(t testing.TB)) string {
 		do(r)
 	}()
 	<-ended
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return strings.TrimSuffix(r.text.String(), "\n")
+	return strings.Join(r.lines, "\n")
 }
 
 type recorder struct {
 	testing.TB
 
-	mu   sync.Mutex
-	text strings.Builder
+	lines []string
 }
 
-func (r *recorder) write(text string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.text.WriteString(text)
-	r.text.WriteString("\n")
+func (r *recorder) Error(args ...any) { r.lines = append(r.lines, fmt.Sprint(args...)) }
+func (r *recorder) Errorf(format string, args ...any) {
+	r.lines = append(r.lines, fmt.Sprintf(format, args...))
 }
-
-func (r *recorder) Log(args ...any)                   { r.write(fmt.Sprint(args...)) }
-func (r *recorder) Logf(format string, args ...any)   { r.write(fmt.Sprintf(format, args...)) }
-func (r *recorder) Error(args ...any)                 { r.write(fmt.Sprint(args...)) }
-func (r *recorder) Errorf(format string, args ...any) { r.write(fmt.Sprintf(format, args...)) }
-func (r *recorder) Fail()                             { r.write("failed") }
+func (r *recorder) Fail() { r.Error("failed") }
 
 func (r *recorder) Fatal(args ...any) {
 	r.Error(args...)

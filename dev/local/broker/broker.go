@@ -89,6 +89,9 @@ func (b *Broker) Done() <-chan struct{} { return b.listener.done }
 // Err is nil: a broker ends by Close alone.
 func (b *Broker) Err() error { return nil }
 
+// Kill is Close: a broker is no process.
+func (b *Broker) Kill() error { return b.Close() }
+
 // Close stops serving and saves the state in Dir. A second call does nothing.
 func (b *Broker) Close() error {
 	b.close.Do(b.cluster.Close)

@@ -45,7 +45,8 @@ func newForwarder(flags *forwarderFlags) local.Program {
 }
 
 func forward(ctx context.Context, flags *forwarderFlags, at local.Addresses, host service.Host) error {
-	server, err := natsserver.Start(natsserver.Config{Addr: flags.NATSAddr, Dir: filepath.Join(at.Dir, forwarderName, "nats")})
+	dir := filepath.Join(at.Dir, forwarderName, "nats")
+	server, err := natsserver.Start(natsserver.Config{Addr: flags.NATSAddr, Dir: dir})
 	if err != nil {
 		return err
 	}

@@ -3,13 +3,12 @@ package servicetest
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox/relay"
 )
 
@@ -135,14 +134,14 @@ func lookAtOutbox(ctx context.Context, p *part) (busy []string, err error) {
 }
 
 func lookAtConsumers(ctx context.Context, p *part) (busy []string, err error) {
-	all, err := p.lags(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		for _, lag := range all[name] {
+	for _, c := range p.consumers {
+		lags, err := kafka.ReadLag(ctx, p.instance.Client("test"), p.instance.Shared().Group(c.Name), c.Topic)
+		if err != nil {
+			return nil, err
+		}
+		for _, lag := range lags {
 			if lag.Records > 0 {
-				busy = append(busy, fmt.Sprintf("%s has %d records of %s/%d before it", name, lag.Records, lag.Topic,
+				busy = append(busy, fmt.Sprintf("%s has %d records of %s/%d before it", c.Name, lag.Records, lag.Topic,
 					lag.Partition))
 			}
 		}

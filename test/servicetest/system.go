@@ -41,7 +41,8 @@ type part struct {
 	pool      *pgxpool.Pool
 	hasLeases bool
 	head      int64 // highest position of the outbox
-	lags      eventing.Lags
+	instance  *eventing.Instance
+	consumers []eventing.Consumer
 	at        service.Listening
 }
 
@@ -62,32 +63,32 @@ func Start(t testing.TB, services ...Part) *System {
 	}, patient...)
 	var topics []kafka.Topic
 	var client kafka.Config
-	instances := make([]*eventing.Instance, len(services))
-	for i, of := range services {
+	for _, of := range services {
 		p := &part{name: of.Name, pool: pgtest.New(t, of.Migrations...)}
 		s.parts = append(s.parts, p)
 		err := p.pool.QueryRow(t.Context(), `select to_regclass('public.lease') is not null`).Scan(&p.hasLeases)
 		if err != nil {
 			t.Fatalf("look for leases: %v", err)
 		}
-		instances[i], err = of.Load(known(of, append(environ, "DATABASE_URL="+pgtest.DSN(p.pool))))
+		p.instance, err = of.Load(known(of, append(environ, "DATABASE_URL="+pgtest.DSN(p.pool))))
 		if err != nil {
 			t.Fatalf("configure %s: %v", of.Name, err)
 		}
-		found, err := instances[i].Declared(t.Context())
+		found, err := p.instance.Declared(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		topics, client = append(topics, instances[i].Topics()...), instances[i].Client("test")
+		p.consumers = found.Consumers
+		topics, client = append(topics, p.instance.Topics()...), p.instance.Client("test")
 		for _, c := range found.Consumers {
-			topics = append(topics, instances[i].Shared().Topics(c.Topic)...)
+			topics = append(topics, p.instance.Shared().Topics(c.Topic)...)
 		}
 	}
 	if err := kafka.EnsureTopics(t.Context(), client, topics...); err != nil {
 		t.Fatalf("make topics: %v", err)
 	}
-	for i, p := range s.parts {
-		p.run(t, instances[i])
+	for _, p := range s.parts {
+		p.run(t)
 	}
 	t.Cleanup(func() { // before they are stopped
 		if t.Failed() {
@@ -110,7 +111,7 @@ func known(of Part, environ []string) (list []string) {
 	return append(list, of.Environ...)
 }
 
-func (p *part) run(t testing.TB, instance *eventing.Instance) {
+func (p *part) run(t testing.TB) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	listening, ended := make(chan service.Listening, 1), make(chan error, 1)
@@ -118,8 +119,7 @@ func (p *part) run(t testing.TB, instance *eventing.Instance) {
 		Log:   slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})).With("in", p.name),
 		Ready: func(at service.Listening) { listening <- at },
 	}
-	instance.Opened = func(lags eventing.Lags) { p.lags = lags }
-	go func() { ended <- instance.Run(ctx, host) }()
+	go func() { ended <- p.instance.Run(ctx, host) }()
 	select {
 	case p.at = <-listening:
 		t.Cleanup(func() {

@@ -195,7 +195,8 @@ func (c Config) Topics(names ...string) []kafka.Topic {
 // project begins each consumer group's name: two projects on one broker share no work.
 const project = "twinbox"
 
-func (c Config) group(consumer string) string { return project + "." + c.Environment + "." + consumer }
+// Group returns the name of a consumer's group.
+func (c Config) Group(consumer string) string { return project + "." + c.Environment + "." + consumer }
 
 // Migrate brings the database to this build's schema, grants the serving role its rights, and prints the applied
 // migrations on out. They stay if a later one fails.

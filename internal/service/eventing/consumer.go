@@ -129,7 +129,7 @@ func (n *Node) Consume(c Consumer) error {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
 	}
 	cfg := n.setup.Config
-	kc := &consumer{Consumer: c, node: n, group: cfg.group(c.Name)}
+	kc := &consumer{Consumer: c, node: n, group: cfg.Group(c.Name)}
 	handle := c.handler()
 	kc.handle = func(msg *message.Message) ([]*message.Message, error) {
 		msg.SetContext(outbox.WithNote(msg.Context(), func() { kc.publishes.Store(true) }))

@@ -50,34 +50,23 @@ var (
 		[]string{"consumer", "topic", "partition"}, nil)
 )
 
+// With an error measureLag returns the lags that it read.
 func (n *Node) measureLag(ctx context.Context) (metrics []prometheus.Metric, err error) {
 	if err := n.dependencies.broker.Err(); err != nil {
 		return nil, err
 	}
-	found, err := n.readLags(ctx)
-	for consumer, lags := range found {
-		for _, lag := range lags {
-			labels := []string{consumer, lag.Topic, strconv.Itoa(int(lag.Partition))}
-			metrics = append(metrics,
-				prometheus.MustNewConstMetric(lagRecordsDesc, prometheus.GaugeValue, float64(lag.Records), labels...),
-				prometheus.MustNewConstMetric(lagSecondsDesc, prometheus.GaugeValue, lag.Age.Seconds(), labels...))
-		}
-	}
-	return metrics, err
-}
-
-// Lags reads the records that wait for each consumer. With an error it returns those that it read.
-type Lags func(ctx context.Context) (map[string][]kafka.Lag, error)
-
-func (n *Node) readLags(ctx context.Context) (map[string][]kafka.Lag, error) {
-	found := make(map[string][]kafka.Lag, len(n.consumers))
 	var problems []error
 	for _, c := range n.consumers {
 		lags, err := kafka.ReadLag(ctx, n.setup.lagClient(), c.group, c.Topic)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("read lag of %s: %w", c.Name, err))
 		}
-		found[c.Name] = lags
+		for _, lag := range lags {
+			labels := []string{c.Name, lag.Topic, strconv.Itoa(int(lag.Partition))}
+			metrics = append(metrics,
+				prometheus.MustNewConstMetric(lagRecordsDesc, prometheus.GaugeValue, float64(lag.Records), labels...),
+				prometheus.MustNewConstMetric(lagSecondsDesc, prometheus.GaugeValue, lag.Age.Seconds(), labels...))
+		}
 	}
-	return found, errors.Join(problems...)
+	return metrics, errors.Join(problems...)
 }

@@ -49,17 +49,10 @@ func (c Config) Shared() Config { return c }
 
 // Run runs the service until ctx ends and it has drained.
 func (s Service[C]) Run(ctx context.Context, cfg C, host service.Host) error {
-	return s.run(ctx, cfg, host, nil)
-}
-
-func (s Service[C]) run(ctx context.Context, cfg C, host service.Host, opened func(Lags)) error {
 	group := service.NewGroup(ctx, host.Log, cfg.Shared().DrainFor)
 	node, start, err := s.open(ctx, cfg, host.Log, group.Draining())
 	if err != nil {
 		return err
-	}
-	if opened != nil {
-		opened(node.readLags)
 	}
 	return node.Run(group, cfg.Listeners(), host, start)
 }
@@ -180,7 +173,7 @@ func (s Service[C]) Describe() Described {
 		i.Settings = *cfg
 		i.Variables = func() []config.Setting { return config.Describe(cfg) }
 		i.Declared = func(ctx context.Context) (Declared, error) { return s.declared(ctx, *cfg) }
-		i.Run = func(ctx context.Context, host service.Host) error { return s.run(ctx, *cfg, host, i.Opened) }
+		i.Run = func(ctx context.Context, host service.Host) error { return s.Run(ctx, *cfg, host) }
 		return i, err
 	}}
 }
@@ -207,8 +200,6 @@ type Instance struct {
 	Declared func(ctx context.Context) (Declared, error)
 	// Run runs the service until ctx ends, and drains it.
 	Run func(ctx context.Context, host service.Host) error
-	// Opened gets the reader of the lags before the service runs. Optional.
-	Opened func(Lags)
 }
 
 // Reads reports whether the service knows the variable.

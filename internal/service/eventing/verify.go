@@ -21,7 +21,7 @@ func (i *Instance) Verified(ctx context.Context) (s verify.Service, err error) {
 	}
 	for _, c := range declared.Consumers {
 		s.Consumers = append(s.Consumers, verify.Consumer{
-			Name: c.Name, Group: cfg.group(c.Name), Topic: c.Topic, Types: c.types(),
+			Name: c.Name, Group: cfg.Group(c.Name), Topic: c.Topic, Types: c.types(),
 			Versioned: c.Order == inbox.Strict || c.Order == inbox.Latest,
 			OnlyWarns: inbox.ConflictMode(cfg.Inbox.OnConflict) == inbox.ConflictWarn,
 		})

@@ -52,7 +52,7 @@ func (l *logs) fileLogger(part, level, format string) (*slog.Logger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return service.NewLogger(file, level, format)
+	return service.NewLogger(file, level, format), nil
 }
 
 func (l *logs) close() error {

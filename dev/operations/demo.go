@@ -166,10 +166,7 @@ func (c *ServeCommand) Run(ctx context.Context, to *kong.Context) error {
 		if err != nil {
 			return err
 		}
-		log, err := service.NewLogger(to.Stderr, instance.Value("LOG_LEVEL"), instance.Value("LOG_FORMAT"))
-		if err != nil {
-			return err
-		}
+		log := service.NewLogger(to.Stderr, instance.Value("LOG_LEVEL"), instance.Value("LOG_FORMAT"))
 		return instance.Run(ctx, service.Host{Log: log.With("service", s.Name)})
 	}
 	return local.UsageError("there is no service " + c.Service)

@@ -21,8 +21,7 @@ func TestNewLogger_Levels(t *testing.T) {
 	levels := []string{"debug", "info", "warn", "error"}
 	for i, level := range levels {
 		var out bytes.Buffer
-		log, err := service.NewLogger(&out, level, "text")
-		require.NoError(t, err)
+		log := service.NewLogger(&out, level, "text")
 		log.Debug("debug")
 		log.Info("info")
 		log.Warn("warn")
@@ -37,8 +36,7 @@ func TestNewLogger_TimesAreUTC(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 4, 4, 5, 0, time.FixedZone("", 3600))
 	var out bytes.Buffer
-	log, err := service.NewLogger(&out, "info", "json")
-	require.NoError(t, err)
+	log := service.NewLogger(&out, "info", "json")
 	record := slog.NewRecord(at, slog.LevelInfo, "m", 0)
 	record.Add("due", at, slog.Group("of", "took", time.Minute, "until", at))
 	require.NoError(t, log.Handler().Handle(t.Context(), record))
@@ -69,8 +67,7 @@ func TestGroup_SaysWhyItStopped(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var out bytes.Buffer
-				log, err := service.NewLogger(&out, "info", "json")
-				require.NoError(t, err)
+				log := service.NewLogger(&out, "info", "json")
 				group := service.NewGroup(t.Context(), log, time.Minute)
 				group.Go("relay", c.run)
 				require.ErrorContains(t, group.Wait(), "boom")
@@ -93,8 +90,7 @@ func TestGroup_StopsWithinTwentySeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		log, err := service.NewLogger(&out, "info", "json")
-		require.NoError(t, err)
+		log := service.NewLogger(&out, "info", "json")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		group := service.NewGroup(ctx, log, 0)
 		release := make(chan struct{})
@@ -115,8 +111,7 @@ func TestNewLogger_ALineIsBounded(t *testing.T) {
 	const long = 1 << 20
 	for _, format := range []string{"json", "text"} {
 		var out bytes.Buffer
-		log, err := service.NewLogger(&out, "info", format)
-		require.NoError(t, err)
+		log := service.NewLogger(&out, "info", format)
 		log.Error("broken", "error", errors.New("read: "+strings.Repeat("x", long)), "detail", strings.Repeat("y", long),
 			slog.Group("inner", "error", errors.Join(errors.New("a"), errors.New(strings.Repeat("z", long)))))
 		require.Less(t, out.Len(), 32<<10, format)

@@ -155,11 +155,7 @@ func (p Program[C]) commands(environ []string, stderr io.Writer) []command[C] {
 
 func (p Program[C]) serve(ctx context.Context, cfg C, environ []string, stderr io.Writer) error {
 	settings := p.Settings(cfg)
-	log, err := NewLogger(stderr, settings.LogLevel, settings.LogFormat)
-	if err != nil {
-		return err
-	}
-	log = log.With("service", p.Name)
+	log := NewLogger(stderr, settings.LogLevel, settings.LogFormat).With("service", p.Name)
 	log.Info("starting", "configuration", config.LogValue(cfg))
 	for variable, instead := range config.Retired(environ) {
 		log.Warn("a variable that is set is no longer read", "variable", variable, "reason", instead)

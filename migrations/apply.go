@@ -29,29 +29,21 @@ type Migration struct {
 	Report func(line string)
 }
 
-// Applied is one migration that ran.
-type Applied struct {
-	Set      string
-	Version  int64
-	File     string
-	Duration time.Duration
-}
-
 // Apply is [Migration.Run] without a serving role.
-func Apply(ctx context.Context, url string, sets ...Set) ([]Applied, error) {
+func Apply(ctx context.Context, url string, sets ...Set) ([]string, error) {
 	return Migration{URL: url, Sets: sets}.Run(ctx)
 }
 
-// Run brings the database up to the sets, gives the serving role its rights, and returns the migrations that ran, also
-// with an error. Each file runs in one transaction unless the file asks for none; a failed one leaves those before it
-// applied. A database that is ahead of this binary is left alone: see [Check].
+// Run brings the database up to the sets, gives the serving role its rights, and returns the files that ran (SET/FILE),
+// also with an error. Each file runs in one transaction unless the file asks for none; a failed one leaves those before
+// it applied. A database that is ahead of this binary is left alone: see [Check].
 //
 // Any number of processes may call it at any time: one works, the others wait until their context ends and then find
 // nothing to do. A statement waits one second for a lock of a table, so that traffic does not queue up behind it. Then
 // the file is rolled back and tried again, for ten minutes. A file without a transaction sets its own lock_timeout.
 //
 // No error repeats the URL, which may hold a password.
-func (m Migration) Run(ctx context.Context) (applied []Applied, err error) {
+func (m Migration) Run(ctx context.Context) (applied []string, err error) {
 	db, err := m.open()
 	if err != nil {
 		return nil, err
@@ -77,7 +69,8 @@ func (m Migration) open() (*sql.DB, error) {
 		// Its own text repeats the URL.
 		return nil, errors.New("read database url: not a PostgreSQL URL or key=value list")
 	}
-	db := stdlib.OpenDB(*pool.ConnConfig, stdlib.OptionAfterConnect(m.prepareSession))
+	pool.ConnConfig.RuntimeParams["lock_timeout"] = fmt.Sprint(lockTimeout.Milliseconds())
+	db := stdlib.OpenDB(*pool.ConnConfig, stdlib.OptionAfterConnect(m.lock))
 	db.SetMaxOpenConns(1)
 	return db, nil
 }
@@ -86,7 +79,7 @@ const (
 	// lockID is the advisory lock of migrations. No other user of the database takes it.
 	lockID int64 = 0x7477696e626f78
 	// lockTimeout limits the wait for a lock of a table.
-	lockTimeout = `set lock_timeout = '1s'`
+	lockTimeout = time.Second
 	// reportAfter is longer than a server needs to release the lock of a session that has just closed.
 	reportAfter = time.Second
 	// retryPause gives the traffic that queued behind a statement twice the time that it waited.
@@ -94,20 +87,14 @@ const (
 	retryPatience = 10 * time.Minute
 )
 
-func (m Migration) prepareSession(ctx context.Context, conn *pgx.Conn) error {
-	err := m.lock(ctx, conn)
-	if err == nil {
-		_, err = conn.Exec(ctx, lockTimeout)
-	}
-	if err != nil {
-		_ = conn.Close(context.WithoutCancel(ctx)) // the error is known
-	}
-	return err
-}
-
 // lock takes the advisory lock of migrations. It asks again and again: a session that waits in a statement holds a
 // snapshot, and a "create index concurrently" of the process that has the lock would wait for that snapshot for ever.
-func (m Migration) lock(ctx context.Context, conn *pgx.Conn) error {
+func (m Migration) lock(ctx context.Context, conn *pgx.Conn) (err error) {
+	defer func() {
+		if err != nil {
+			_ = conn.Close(context.WithoutCancel(ctx)) // the library leaves it open
+		}
+	}()
 	began, reported := time.Now(), false
 	for pauses := (failure.Backoff{Min: 20 * time.Millisecond, Max: time.Second}); ; {
 		var locked bool
@@ -131,7 +118,7 @@ func (m Migration) report(format string, args ...any) {
 }
 
 // apply runs the files of a set that the database lacks.
-func (m Migration) apply(ctx context.Context, db *sql.DB, set Set) (applied []Applied, err error) {
+func (m Migration) apply(ctx context.Context, db *sql.DB, set Set) (applied []string, err error) {
 	provider, err := set.provider(db)
 	if err != nil {
 		return nil, err
@@ -146,9 +133,7 @@ func (m Migration) apply(ctx context.Context, db *sql.DB, set Set) (applied []Ap
 			results = partial.Applied
 		}
 		for _, result := range results {
-			applied = append(applied, Applied{
-				Set: set.Name, Version: result.Source.Version, File: path.Base(result.Source.Path), Duration: result.Duration,
-			})
+			applied = append(applied, set.Name+"/"+path.Base(result.Source.Path))
 		}
 		if !failed || !isLockTimeout(err) || time.Since(began) > retryPatience {
 			return applied, err

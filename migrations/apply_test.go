@@ -38,15 +38,7 @@ func TestApplyRunsEachFileOnce(t *testing.T) {
 
 	applied, err := migrations.Apply(t.Context(), pgtest.DSN(pool), one, two)
 	require.NoError(t, err)
-	for i := range applied {
-		require.Positive(t, applied[i].Duration)
-		applied[i].Duration = 0
-	}
-	require.Equal(t, []migrations.Applied{
-		{Set: "one", Version: 1, File: "0001_step.sql"},
-		{Set: "two", Version: 1, File: "0001_step.sql"},
-		{Set: "two", Version: 2, File: "0002_step.sql"},
-	}, applied)
+	require.Equal(t, []string{"one/0001_step.sql", "two/0001_step.sql", "two/0002_step.sql"}, applied)
 
 	applied, err = migrations.Apply(t.Context(), pgtest.DSN(pool), one, two)
 	require.NoError(t, err)

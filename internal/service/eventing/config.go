@@ -209,8 +209,8 @@ func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.S
 		migration.Role = serving.User
 	}
 	applied, err := migration.Run(ctx)
-	for _, one := range applied {
-		_, _ = fmt.Fprintf(out, "applied %s/%s\n", one.Set, one.File)
+	for _, file := range applied {
+		_, _ = fmt.Fprintf(out, "applied %s\n", file)
 	}
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)

@@ -16,21 +16,15 @@ type Shared[T any] struct {
 	Age     time.Duration // maximum age of a reused answer; an error is not reused
 
 	asking singleflight.Group
-	last   answer[T] // once runs once at a time
-}
-
-type answer[T any] struct {
-	value T
-	err   error
-	at    time.Time
+	last   T // without an error; once runs once at a time
+	lastAt time.Time
 }
 
 // Get waits up to the timeout. A late answer is the next caller's. With an error it returns the part that Ask knows.
 func (s *Shared[T]) Get() (value T, err error) {
 	select {
 	case asked := <-s.asking.DoChan("", s.once):
-		given := asked.Val.(answer[T])
-		return given.value, given.err
+		return asked.Val.(T), asked.Err
 	case <-time.After(s.Timeout):
 		return value, s.late()
 	}
@@ -39,19 +33,20 @@ func (s *Shared[T]) Get() (value T, err error) {
 func (s *Shared[T]) late() error { return fmt.Errorf("no answer within %s", s.Timeout) }
 
 func (s *Shared[T]) once() (any, error) {
-	if s.last.err == nil && time.Since(s.last.at) < s.Age {
+	if time.Since(s.lastAt) < s.Age {
 		return s.last, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), s.Timeout, s.late())
 	defer cancel()
-	var given answer[T]
-	given.err = runProtected(ctx, func(ctx context.Context) (err error) {
-		given.value, err = s.Ask(ctx)
+	var value T
+	err := runProtected(ctx, func(ctx context.Context) (err error) {
+		value, err = s.Ask(ctx)
 		return err
 	})
-	given.at = time.Now()
-	s.last = given
-	return given, nil
+	if err == nil {
+		s.last, s.lastAt = value, time.Now()
+	}
+	return value, err
 }
 
 const (

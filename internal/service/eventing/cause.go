@@ -53,7 +53,7 @@ func (n *Node) diagnose(ctx context.Context) []service.Cause {
 	causes := withoutConsequences(slices.Concat(found...))
 	isOutage := slices.ContainsFunc(causes, func(c service.Cause) bool { return c.Code == codeDown })
 	for _, err := range errs {
-		n.dependencies.report(err)
+		n.report(err)
 	}
 	if err := errors.Join(errs...); err != nil && !isOutage {
 		causes = append(causes, service.Unknown(err))
@@ -82,19 +82,18 @@ func Concerns(c service.Cause, station string) bool {
 }
 
 func (n *Node) serversDown(ctx context.Context) ([]service.Cause, error) {
-	database, broker := n.dependencies.database, n.dependencies.broker
-	causes := DownCause(database, codeDown, "", "Requests fail, and no event is handled. Nothing is lost.")
+	causes := DownCause(n.database, codeDown, "", "Requests fail, and no event is handled. Nothing is lost.")
 	if causes != nil {
 		return causes, nil
 	}
-	if broker.Down() {
+	if n.broker.Down() {
 		backlog := "Events wait"
 		if s, err := relay.ReadStatus(ctx, n.Pool); err == nil {
 			backlog = waiting(s)
 		}
-		return DownCause(broker, codeDown, StationBroker, "Requests work. "+backlog+" in the outbox. Nothing is lost."), nil
+		return DownCause(n.broker, codeDown, StationBroker, "Requests work. "+backlog+" in the outbox. Nothing is lost."), nil
 	}
-	if database.IsSuspected() || broker.IsSuspected() {
+	if n.database.IsSuspected() || n.broker.IsSuspected() {
 		return nil, errors.New("a call failed, and its server has not answered since")
 	}
 	return nil, nil
@@ -171,7 +170,7 @@ order by k.parked_at, k.topic, k.key limit 1`
 
 // After an outage keysParked ignores keys that the relay has not tried again.
 func (n *Node) keysParked(ctx context.Context) ([]service.Cause, error) {
-	areTriedAgain := time.Since(time.Unix(n.dependencies.brokerBack.Load(), 0)) >= parkedPatience
+	areTriedAgain := time.Since(time.Unix(n.brokerBack.Load(), 0)) >= parkedPatience
 	rows, _ := n.Pool.Query(ctx, selectParked, areTriedAgain)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (service.Cause, error) {
 		var keys, held int64

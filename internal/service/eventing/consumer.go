@@ -164,7 +164,7 @@ func (n *Node) Consume(c Consumer) error {
 	}
 	n.consumers = append(n.consumers, kc)
 	n.addTopics(kc.copies)
-	n.Admin.Check("consumer "+c.Name, requireUp(kc.healthy, n.dependencies.database, n.dependencies.broker))
+	n.Admin.Check("consumer "+c.Name, requireUp(kc.healthy, n.database, n.broker))
 	return nil
 }
 
@@ -235,7 +235,7 @@ func (c *consumer) Attempted(ctx context.Context, failure error) { kafka.Pausing
 // Wait returns when the database comes back. A pause does not stall the partition.
 func (c *consumer) Wait(ctx context.Context, failure error, d time.Duration) error {
 	defer kafka.Pausing(ctx, failure)()
-	database := c.node.dependencies.database
+	database := c.node.database
 	database.Report(failure)
 	if err := database.Pause(ctx, d); err != nil {
 		return err
@@ -250,7 +250,7 @@ func (c *consumer) AwaitResume(ctx context.Context) error {
 		if _, isPaused := paused[c.Name]; !isPaused && err == nil {
 			return nil
 		}
-		c.node.dependencies.database.Report(err)
+		c.node.database.Report(err)
 		if err := c.hold(ctx, err); err != nil {
 			return fmt.Errorf("wait while the consumer is paused: %w", err)
 		}

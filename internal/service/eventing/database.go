@@ -35,8 +35,8 @@ func databaseConfig(cfg Config, service string) (pool *pgxpool.Config, relay *pg
 
 // While the circuit is open the pool refuses new connections: a request gets its 503 immediately.
 func (n *Node) openPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
-	cfg.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { return n.dependencies.database.Err() }
-	cfg.ConnConfig.Tracer = connectTracer{n.dependencies.database.Report}
+	cfg.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { return n.database.Err() }
+	cfg.ConnConfig.Tracer = connectTracer{n.database.Report}
 	return pgxpool.NewWithConfig(ctx, cfg)
 }
 

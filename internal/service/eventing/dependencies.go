@@ -3,39 +3,31 @@ package eventing
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/circuit"
 )
 
-// The node is ready only with both servers.
-type dependencies struct {
-	database, broker *circuit.Circuit
-	brokerBack       *atomic.Int64 // in Unix seconds; 0: no outage yet
-}
-
-func newDependencies(setup Setup, probeDatabase func(context.Context) error, resetPool func()) dependencies {
-	client, registry := setup.client, setup.Admin.Registry()
-	brokerBack := new(atomic.Int64)
-	return dependencies{
-		brokerBack: brokerBack,
-		database: circuit.New(circuit.Config{
-			Name: "database", Probe: probeDatabase, OnUp: resetPool, Log: setup.Log, Registerer: registry,
-		}),
-		broker: circuit.New(circuit.Config{
-			Name: "broker", Probe: func(ctx context.Context) error { return kafka.Ping(ctx, client) },
-			OnUp: func() { brokerBack.Store(time.Now().Unix()) }, Log: setup.Log, Registerer: registry,
-		}),
-	}
+// openCircuits makes the circuits of the two servers without which the node is not ready.
+func (n *Node) openCircuits(setup Setup, database *pgx.ConnConfig) {
+	n.database = circuit.New(circuit.Config{
+		Name: "database", Probe: probeDatabase(database), OnUp: func() { n.Pool.Reset() },
+		Log: setup.Log, Registerer: setup.Admin.Registry(),
+	})
+	n.broker = circuit.New(circuit.Config{
+		Name: "broker", Probe: func(ctx context.Context) error { return kafka.Ping(ctx, setup.client) },
+		OnUp: func() { n.brokerBack.Store(time.Now().Unix()) }, Log: setup.Log, Registerer: setup.Admin.Registry(),
+	})
 }
 
 // report asks both servers: a lost connection does not show where it led.
-func (d dependencies) report(err error) {
-	d.database.Report(err)
-	d.broker.Report(err)
+func (n *Node) report(err error) {
+	n.database.Report(err)
+	n.broker.Report(err)
 }
 
 // During an outage requireUp only waits: the report names it once.

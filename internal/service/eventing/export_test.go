@@ -2,4 +2,4 @@ package eventing
 
 import "time"
 
-func (n *Node) NoteBrokerBack() { n.dependencies.brokerBack.Store(time.Now().Unix()) }
+func (n *Node) NoteBrokerBack() { n.brokerBack.Store(time.Now().Unix()) }

@@ -26,7 +26,7 @@ func (c *consumer) join(instanceID string) error {
 		Batch:             cfg.Inbox.Batch,
 		Points:            c.inbox,
 		Lost:              c.recordLoss,
-		Failed:            c.node.dependencies.broker.Report,
+		Failed:            c.node.broker.Report,
 	}, kafka.Handler(c.inbox.BatchMiddleware(c.handle)), c.node.Log)
 	if err == nil {
 		c.member.Store(member)

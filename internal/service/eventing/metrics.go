@@ -52,7 +52,7 @@ var (
 
 // With an error measureLag returns the lags that it read.
 func (n *Node) measureLag(ctx context.Context) (metrics []prometheus.Metric, err error) {
-	if err := n.dependencies.broker.Err(); err != nil {
+	if err := n.broker.Err(); err != nil {
 		return nil, err
 	}
 	var problems []error

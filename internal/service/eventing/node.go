@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -54,7 +55,9 @@ type Node struct {
 	traces        *sdktrace.TracerProvider
 	setup         Setup
 	reasons       []Reason
-	dependencies  dependencies
+	database      *circuit.Circuit
+	broker        *circuit.Circuit
+	brokerBack    atomic.Int64 // in Unix seconds; 0: no outage yet
 	publisher     *kafka.Publisher
 	relay         *relay.Relay
 	relayDatabase *pgx.ConnConfig
@@ -79,10 +82,10 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 		return nil, err
 	}
 	setup.client = setup.Config.Client(setup.Service)
-	n.dependencies = newDependencies(setup, probeDatabase(pool.ConnConfig), func() { n.Pool.Reset() })
-	relayDatabase.Tracer = connectTracer{n.dependencies.database.Report}
+	n.openCircuits(setup, pool.ConnConfig)
+	relayDatabase.Tracer = connectTracer{n.database.Report}
 	n.relayDatabase = relayDatabase
-	setup.Log = slog.New(circuit.Quiet(setup.Log.Handler(), n.dependencies.database, n.dependencies.broker))
+	setup.Log = slog.New(circuit.Quiet(setup.Log.Handler(), n.database, n.broker))
 	n.setup, n.Log = setup, setup.Log
 	registry := setup.Admin.Registry()
 	if n.Pool, err = n.openPool(ctx, pool); err != nil {
@@ -123,15 +126,14 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 // addChecks keeps the service unready while the broker takes no events of a topic or partition. Refused events concern
 // their own keys only.
 func (n *Node) addChecks() {
-	database, broker := n.dependencies.database, n.dependencies.broker
 	n.Admin.Explain(n.diagnose)
-	n.Admin.Check("database", func(context.Context) error { return database.Ready() })
-	n.Admin.Check("broker", func(context.Context) error { return broker.Ready() })
+	n.Admin.Check("database", func(context.Context) error { return n.database.Ready() })
+	n.Admin.Check("broker", func(context.Context) error { return n.broker.Ready() })
 	n.Check("tables", n.checkTables)
-	n.Admin.Check("relay", requireUp(n.relay.Healthy, database, broker))
+	n.Admin.Check("relay", requireUp(n.relay.Healthy, n.database, n.broker))
 	n.Admin.Check("held events", requireUp(func(ctx context.Context) error {
 		return relay.CheckHeld(ctx, n.Pool, n.setup.Config.maxSilence())
-	}, database, broker))
+	}, n.database, n.broker))
 }
 
 // retryFor is short: the relay tries again too, and publishes elsewhere.
@@ -146,7 +148,7 @@ func (n *Node) relayConfig() relay.Config {
 		Topics:         namesOf(setup.Topics),
 		HealWithin:     max(cfg.HealWithin, time.Nanosecond), // 0 would be the relay's default
 		GroupTimeout:   setup.Config.Kafka.SessionTimeout,
-		Destination:    n.dependencies.broker,
+		Destination:    n.broker,
 		Wake:           n.Outbox.Wake(),
 		Listen:         cfg.Notify,
 		Scheduled:      n.Outbox,
@@ -165,12 +167,12 @@ func (n *Node) relayConfig() relay.Config {
 
 // Check adds a readiness check that needs the database.
 func (n *Node) Check(name string, check func(context.Context) error) {
-	n.Admin.Check(name, requireUp(check, n.dependencies.database))
+	n.Admin.Check(name, requireUp(check, n.database))
 }
 
 // connectRelay waits for the database, not for the relay's own pause.
 func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
-	if err := n.dependencies.database.Await(ctx); err != nil {
+	if err := n.database.Await(ctx); err != nil {
 		return nil, err
 	}
 	return pgx.ConnectConfig(ctx, n.relayDatabase)

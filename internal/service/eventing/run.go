@@ -51,8 +51,8 @@ func (n *Node) open(
 	group.Go("admin", func(ctx context.Context) error { return n.Admin.Serve(ctx, admin) })
 	bound.Admin = admin.Addr().String()
 	n.bound = bound
-	group.Go("database circuit", n.dependencies.database.Run)
-	group.Go("broker circuit", n.dependencies.broker.Run)
+	group.Go("database circuit", n.database.Run)
+	group.Go("broker circuit", n.broker.Run)
 	if err := n.await(ctx, "database", n.checkSchema); err != nil {
 		return bound, err
 	}
@@ -107,7 +107,7 @@ func (n *Node) await(ctx context.Context, what string, check func(context.Contex
 		if isFatal(err) {
 			return fmt.Errorf("check %s: %w", what, err)
 		}
-		n.dependencies.report(err)
+		n.report(err)
 		if ctx.Err() == nil && time.Since(logged) > time.Minute {
 			logged = time.Now()
 			n.Log.WarnContext(ctx, "waiting", "for", what, "error", err)

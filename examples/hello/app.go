@@ -50,7 +50,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	handler := newHandler(a, web.Config{
 		RequestTimeout: cfg.RequestTimeout, Registerer: node.Admin.Registry(), Traces: node.Traces,
 	}, node.Log)
-	server := web.NewServer(cfg.Server(cfg.RequestTimeout), handler, node.Log)
+	server := cfg.Server(cfg.RequestTimeout, handler, node.Log)
 	start = func(group *service.Group, api net.Listener) {
 		node.StartConsumers(group)
 		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })

@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
-	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
 )
 
@@ -49,7 +48,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		Attempts: cfg.CommandAttempts,
 	}
 	handler := newHandler(&api{commands}, cfg, node.Admin.Registry(), node.Traces, node.Log)
-	server := web.NewServer(cfg.Server(cfg.RequestTimeout), handler, node.Log)
+	server := cfg.Server(cfg.RequestTimeout, handler, node.Log)
 	start = func(group *service.Group, listener net.Listener) {
 		group.Go("expired rows", func(ctx context.Context) error {
 			return command.ForgetHourly(ctx, node.Log, node.Pool, command.DeleteExpiredAnswers)

@@ -21,7 +21,6 @@ import (
 	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
-	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
 )
 
@@ -71,7 +70,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	}
 	node.Check("mails", mails.Healthy)
 	node.Explain(mail.Why(node.Pool, handlerReceipt, nil))
-	server := web.NewServer(cfg.Server(cfg.RequestTimeout), handler, node.Log)
+	server := cfg.Server(cfg.RequestTimeout, handler, node.Log)
 	handles := handlers{node.Outbox}
 	wake := func(_ event.Event, outcome inbox.Outcome) {
 		if outcome == inbox.Applied {

@@ -56,7 +56,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	}, node.Log)
 	a := &api{node, cfg}
 	router.Post("/v1/payments", a.take)
-	server := web.NewServer(cfg.Server(cfg.RequestTimeout), router, node.Log)
+	server := cfg.Server(cfg.RequestTimeout, router, node.Log)
 	return func(group *service.Group, api net.Listener) {
 		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })
 	}, nil

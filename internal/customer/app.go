@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
-	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
 )
 
@@ -46,9 +45,8 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		Timeout: cfg.RequestTimeout, Allowances: cfg.allowances(),
 	}
 	handler := newHandler(&api{commands}, cfg, node.Admin.Registry(), node.Traces, node.Log)
-	bounds := cfg.Server(cfg.RequestTimeout)
-	bounds.MaxConnections = cfg.MaxConnections
-	server := web.NewServer(bounds, handler, node.Log)
+	server := cfg.Server(cfg.RequestTimeout, handler, node.Log)
+	server.MaxConnections = cfg.MaxConnections
 	start = func(group *service.Group, api net.Listener) {
 		group.Go("expired rows", func(ctx context.Context) error {
 			return command.ForgetHourly(ctx, node.Log, node.Pool, deleteExpired...)

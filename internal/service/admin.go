@@ -87,9 +87,10 @@ func (a *Admin) Document(document []byte) {
 
 // Serve answers until ctx is cancelled, and closes the listener. Requests under way get a second to end.
 func (a *Admin) Serve(ctx context.Context, ln net.Listener) error {
-	server := web.NewServer(web.ServerConfig{
+	server := &web.Server{
+		Handler: web.ForHosts(a.cfg.Hosts, "in ADMIN_HOSTS", a), Log: a.cfg.Log,
 		WriteTimeout: time.Minute, MaxConnections: web.ShareDescriptors(16), DrainTimeout: time.Second,
-	}, web.ForHosts(a.cfg.Hosts, "in ADMIN_HOSTS", a), a.cfg.Log)
+	}
 	if err := server.Serve(ctx, ln); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serve admin: %w", err)
 	}

@@ -30,7 +30,7 @@ func sized(n int) string {
 
 func TestBadBodiesAreProblems(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	replace := func(old, replacement string) string { return strings.Replace(goodThing, old, replacement, 1) }
 	for name, test := range map[string]struct {
 		body   string
@@ -114,7 +114,7 @@ func TestBadBodiesAreProblems(t *testing.T) {
 
 func TestGoodBodiesPass(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	const charset = `Application/JSON; Charset="UTF-8"`
 	for name, test := range map[string]struct {
 		body    io.Reader
@@ -145,7 +145,7 @@ func TestGoodBodiesPass(t *testing.T) {
 
 func TestBadMediaIsAProblem(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	for name, test := range map[string]struct {
 		header, value string
 		code          web.Code
@@ -175,7 +175,7 @@ func TestBadMediaIsAProblem(t *testing.T) {
 
 func TestAGzipBombIsNotInflated(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	var bomb bytes.Buffer
 	writer := gzip.NewWriter(&bomb)
 	_, err := writer.Write(make([]byte, 4<<20))
@@ -187,7 +187,7 @@ func TestAGzipBombIsNotInflated(t *testing.T) {
 
 func TestAnEndlessBodyIsCutOff(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{MaxBodyBytes: 1000}, web.ServerConfig{})
+	s := serve(t, web.Config{MaxBodyBytes: 1000}, &web.Server{})
 	got := s.post(t, io.MultiReader(strings.NewReader(`{"email":"`), strings.NewReader(strings.Repeat("x", 5000))), nil)
 	require.Equal(t, http.StatusRequestEntityTooLarge, got.status)
 	p := got.problem(t)
@@ -197,7 +197,7 @@ func TestAnEndlessBodyIsCutOff(t *testing.T) {
 
 func TestProblemsNameTheMembers(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	for name, test := range map[string]struct {
 		body string
 		want []web.Field

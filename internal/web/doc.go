@@ -1,7 +1,7 @@
 // Package web is the HTTP edge: it checks requests before a service sees them, and gives every error one form. It knows
 // no business and no database.
 //
-// [NewRouter] makes a chi router with this package's limits, log, traces and problems; [NewServer] serves and drains
+// [NewRouter] makes a chi router with this package's limits, log, traces and problems; [Server] serves and drains
 // it. Handlers read bodies with [Decode] and answer with [WriteJSON] or [WriteProblem].
 //
 // net/http itself refuses broken request lines, unknown transfer codings and headers above the limit, in plain text.

@@ -89,7 +89,7 @@ func TestETag(t *testing.T) {
 
 func TestIfNoneMatch(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	for value, status := range map[string]int{
 		``: 200, `"3"`: 304, `W/"3"`: 304, `*`: 304, `"1", "3"`: 304, `"1" , W/"3"`: 304,
 		`"2"`: 200, `3`: 200, `"3`: 200, `"33"`: 200, `garbage`: 200, `"3-x"`: 200, `,,,`: 200,
@@ -105,7 +105,7 @@ func TestIfNoneMatch(t *testing.T) {
 
 func TestIfMatch(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	require.Equal(t, http.StatusNoContent, s.send(t, "PATCH", "/v1/things/1", nil).status)
 	for value, status := range map[string]int{
 		`"3"`: 204, `*`: 204, `"1", "3"`: 204, `"3-mailed"`: 204,

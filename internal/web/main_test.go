@@ -51,7 +51,7 @@ type testServer struct {
 	finished chan error
 }
 
-func serve(t testing.TB, config web.Config, limits web.ServerConfig) *testServer {
+func serve(t testing.TB, config web.Config, server *web.Server) *testServer {
 	t.Helper()
 	s := &testServer{
 		log:      &safeBuffer{},
@@ -62,12 +62,13 @@ func serve(t testing.TB, config web.Config, limits web.ServerConfig) *testServer
 	log := slog.New(slog.NewJSONHandler(s.log, nil))
 	router := web.NewRouter(config, log)
 	s.mount(router)
+	server.Handler, server.Log = router, log
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s.addr = ln.Addr().String()
 	ctx, cancel := context.WithCancel(t.Context())
 	s.stop = cancel
-	go func() { s.finished <- web.NewServer(limits, router, log).Serve(ctx, ln) }()
+	go func() { s.finished <- server.Serve(ctx, ln) }()
 	t.Cleanup(func() {
 		cancel()
 		select {

@@ -15,7 +15,7 @@ import (
 func TestRequestsAreCountedByRoute(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
-	s := serve(t, web.Config{Registerer: registry}, web.ServerConfig{})
+	s := serve(t, web.Config{Registerer: registry}, &web.Server{})
 	for _, request := range [][2]string{
 		{"GET", "/v1/things/1"},
 		{"GET", "/v1/things/2"},
@@ -50,7 +50,7 @@ http_server_requests_in_flight 0
 func TestRequestsInFlightAreGauged(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
-	s := serve(t, web.Config{Registerer: registry}, web.ServerConfig{})
+	s := serve(t, web.Config{Registerer: registry}, &web.Server{})
 	gauge := func(value string) bool {
 		return testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP http_server_requests_in_flight Requests that are being answered.

@@ -33,7 +33,7 @@ func TestAPageIsForBrowsers(t *testing.T) {
 
 func TestAProblemIsAPageForAPerson(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	got := s.send(t, http.MethodGet, "/nowhere", map[string]string{"Accept": "text/html"})
 	require.Equal(t, http.StatusNotFound, got.status)
 	require.Equal(t, "text/html; charset=utf-8", got.header.Get("Content-Type"))

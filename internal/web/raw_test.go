@@ -27,7 +27,7 @@ func chunked(body string) string {
 
 func TestHTTP10IsAnswered(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	text := strings.Replace(withLength(len(goodThing), goodThing), "HTTP/1.1\r\nHost: x", "HTTP/1.0", 1)
 	conn := s.raw(t, text)
 	require.Equal(t, http.StatusCreated, conn.answer(t).status)
@@ -36,7 +36,7 @@ func TestHTTP10IsAnswered(t *testing.T) {
 
 func TestAChunkedBodyEndsItsConnection(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	conn := s.raw(t, chunked(goodThing)+"GET /v1/things/smuggled HTTP/1.1\r\nHost: x\r\n\r\n")
 	got := conn.answer(t)
 	require.Equal(t, http.StatusCreated, got.status, got.body)
@@ -46,7 +46,7 @@ func TestAChunkedBodyEndsItsConnection(t *testing.T) {
 // A body with a length and chunks is two requests to two readers.
 func TestLengthAndChunksDoNotSmuggle(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	smuggled := "GET /v1/things/smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
 	for name, text := range map[string]string{
 		"length first": rawHead + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled,
@@ -74,7 +74,7 @@ func TestLengthAndChunksDoNotSmuggle(t *testing.T) {
 
 func TestABodyShorterThanItsLengthIsNotTaken(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	conn := s.raw(t, withLength(len(goodThing)+10, goodThing))
 	require.NoError(t, conn.Conn.(interface{ CloseWrite() error }).CloseWrite())
 	got := conn.answer(t)
@@ -86,7 +86,7 @@ func TestABodyShorterThanItsLengthIsNotTaken(t *testing.T) {
 
 func TestABodyLongerThanItsLengthIsCut(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{ReadHeaderTimeout: 2 * time.Second})
+	s := serve(t, web.Config{}, &web.Server{ReadHeaderTimeout: 2 * time.Second})
 	conn := s.raw(t, withLength(len(goodThing)-5, goodThing))
 	require.Equal(t, web.CodeMalformedJSON, conn.answer(t).problem(t).Code)
 	require.Equal(t, http.StatusBadRequest, conn.answer(t).status, "the rest is no request")
@@ -96,7 +96,7 @@ func TestABodyLongerThanItsLengthIsCut(t *testing.T) {
 
 func TestABrokenChunkIsNotTaken(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	conn := s.raw(t, rawHead+"Transfer-Encoding: chunked\r\n\r\n5\r\n{\"a\":1}\r\n")
 	got := conn.answer(t)
 	require.Equal(t, web.CodeBodyUnreadable, got.problem(t).Code)
@@ -105,7 +105,7 @@ func TestABrokenChunkIsNotTaken(t *testing.T) {
 
 func TestASlowBodyTimesOut(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{ReadTimeout: 200 * time.Millisecond})
+	s := serve(t, web.Config{}, &web.Server{ReadTimeout: 200 * time.Millisecond})
 	for name, text := range map[string]string{
 		"length": withLength(len(goodThing), goodThing[:10]),
 		"chunks": rawHead + "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"ema\r\n",
@@ -123,13 +123,13 @@ func TestASlowBodyTimesOut(t *testing.T) {
 
 func TestSlowHeadersEndTheConnection(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{ReadHeaderTimeout: 100 * time.Millisecond})
+	s := serve(t, web.Config{}, &web.Server{ReadHeaderTimeout: 100 * time.Millisecond})
 	s.raw(t, "POST /v1/things HTTP/1.1\r\nHost: x\r\nX-Slow: ").closed(t)
 }
 
 func TestAnIdleConnectionEnds(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{IdleTimeout: 100 * time.Millisecond})
+	s := serve(t, web.Config{}, &web.Server{IdleTimeout: 100 * time.Millisecond})
 	conn := s.raw(t, "GET /v1/things/1 HTTP/1.1\r\nHost: x\r\n\r\n")
 	require.Equal(t, http.StatusOK, conn.answer(t).status)
 	conn.closed(t)
@@ -137,7 +137,7 @@ func TestAnIdleConnectionEnds(t *testing.T) {
 
 func TestLargeHeadersAreRefused(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	conn := s.raw(t, "GET / HTTP/1.1\r\nHost: x\r\nX-Large: "+strings.Repeat("x", 40<<10)+"\r\n\r\n")
 	answer, err := http.ReadResponse(conn.reader, nil)
 	require.NoError(t, err)
@@ -147,7 +147,7 @@ func TestLargeHeadersAreRefused(t *testing.T) {
 
 func TestAnAnnouncedLargeBodyIsRefusedUnread(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	head := rawHead + "Expect: 100-continue\r\nContent-Length: 10485760\r\n\r\n"
 	conn := s.raw(t, head)
 	got := conn.answer(t)
@@ -158,7 +158,7 @@ func TestAnAnnouncedLargeBodyIsRefusedUnread(t *testing.T) {
 
 func TestBrokenRequestsNeverReachAHandler(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	for name, text := range map[string]string{
 		"no host":          strings.Replace(withLength(len(goodThing), goodThing), "Host: x\r\n", "", 1),
 		"two hosts":        strings.Replace(withLength(len(goodThing), goodThing), "Host: x", "Host: x\r\nHost: y", 1),
@@ -186,7 +186,7 @@ func TestBrokenRequestsNeverReachAHandler(t *testing.T) {
 
 func TestAClientThatHangsUpIsNoError(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	require.NoError(t, s.raw(t, withLength(len(goodThing), goodThing[:10])).Close())
 	require.NoError(t, s.raw(t, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n").Close())
 	testkit.Until(t, func() bool { // nothing signals the end of a log line

@@ -22,18 +22,18 @@ import (
 
 func TestAnAPIShowsItsDocument(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{Document: []byte(`{"openapi":"3.1.0"}`)}, web.ServerConfig{})
+	s := serve(t, web.Config{Document: []byte(`{"openapi":"3.1.0"}`)}, &web.Server{})
 	got := s.send(t, http.MethodGet, "/openapi.json", nil)
 	require.Equal(t, http.StatusOK, got.status)
 	require.Equal(t, "application/json", got.header.Get("Content-Type"))
 	require.Equal(t, `{"openapi":"3.1.0"}`, got.body)
-	without := serve(t, web.Config{}, web.ServerConfig{})
+	without := serve(t, web.Config{}, &web.Server{})
 	require.Equal(t, web.CodeNotFound, without.send(t, http.MethodGet, "/openapi.json", nil).problem(t).Code)
 }
 
 func TestMethodsAndPaths(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	const onThing, onThings = "GET, PATCH, OPTIONS", "POST, OPTIONS"
 	for _, test := range []struct {
 		method, path string
@@ -75,14 +75,14 @@ func TestMethodsAndPaths(t *testing.T) {
 
 func TestOptionsForTheServer(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	require.Equal(t, http.StatusOK, s.raw(t, "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n").answer(t).status)
 	require.Less(t, s.raw(t, "CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n").answer(t).status, 500)
 }
 
 func TestEveryAnswerHasTheSameHeaders(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	ids := map[string]bool{}
 	for _, path := range []string{"/v1/things/1", "/nowhere", "/panic", "/v1/things"} {
 		got := s.send(t, "GET", path, map[string]string{"X-Request-Id": "mine"})
@@ -99,7 +99,7 @@ func TestEveryAnswerHasTheSameHeaders(t *testing.T) {
 
 func TestAPanicIsAProblemAndTheServerGoesOn(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	got := s.send(t, "GET", "/panic", nil)
 	require.Equal(t, http.StatusInternalServerError, got.status)
 	require.Equal(t, web.CodeInternal, got.problem(t).Code)
@@ -111,7 +111,7 @@ func TestAPanicIsAProblemAndTheServerGoesOn(t *testing.T) {
 
 func TestAPanicInTheMiddleCutsTheAnswer(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.addr+"/panic-late", http.NoBody)
 	require.NoError(t, err)
 	res, err := client(t).Do(req)
@@ -124,7 +124,7 @@ func TestAPanicInTheMiddleCutsTheAnswer(t *testing.T) {
 
 func TestARequestThatTakesTooLong(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{RequestTimeout: 50 * time.Millisecond}, web.ServerConfig{})
+	s := serve(t, web.Config{RequestTimeout: 50 * time.Millisecond}, &web.Server{})
 	got := s.send(t, "GET", "/wait", nil)
 	require.Equal(t, http.StatusServiceUnavailable, got.status)
 	require.Equal(t, web.CodeTimeout, got.problem(t).Code)
@@ -133,7 +133,7 @@ func TestARequestThatTakesTooLong(t *testing.T) {
 
 func TestRateLimitPerClient(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{RateLimit: 3}, web.ServerConfig{})
+	s := serve(t, web.Config{RateLimit: 3}, &web.Server{})
 	for range 3 {
 		require.Equal(t, http.StatusOK, s.send(t, "GET", "/v1/things/1", nil).status)
 	}
@@ -148,7 +148,7 @@ func TestRateLimitPerClient(t *testing.T) {
 func TestRateLimitBehindATrustedProxy(t *testing.T) {
 	t.Parallel()
 	proxies := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	s := serve(t, web.Config{RateLimit: 1, TrustedProxies: proxies}, web.ServerConfig{})
+	s := serve(t, web.Config{RateLimit: 1, TrustedProxies: proxies}, &web.Server{})
 	for _, client := range []string{"203.0.113.7", "203.0.113.8", "2001:db8:0:1::1", "2001:db8:0:2::1"} {
 		got := s.send(t, "GET", "/v1/things/1", map[string]string{"X-Forwarded-For": client})
 		require.Equal(t, http.StatusOK, got.status, client)
@@ -159,7 +159,7 @@ func TestRateLimitBehindATrustedProxy(t *testing.T) {
 
 func TestTheLogHasNoPersonalData(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{})
+	s := serve(t, web.Config{}, &web.Server{})
 	s.send(t, "GET", "/v1/things/"+secret+"?token="+secret, map[string]string{"User-Agent": secret})
 	s.send(t, "GET", "/"+secret, nil)
 	s.send(t, strings.ToUpper(secret), "/v1/things/1", nil)

@@ -17,8 +17,11 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// ServerConfig bounds one connection. Zero values mean the defaults.
-type ServerConfig struct {
+// Server serves one handler on one listener, once. Zero values mean the defaults; Handler and Log are required.
+type Server struct {
+	Handler http.Handler
+	Log     *slog.Logger
+
 	ReadHeaderTimeout time.Duration // from a request's first byte to the end of its headers; default 5 s
 	ReadTimeout       time.Duration // to the end of its body; default 10 s
 	WriteTimeout      time.Duration // from the end of the headers to the end of the answer; default 30 s
@@ -27,40 +30,21 @@ type ServerConfig struct {
 	MaxConnections int
 	// DrainTimeout is how long running requests may take after a stop. Default 10 s.
 	DrainTimeout time.Duration
-}
 
-// WithDefaults replaces zero values.
-func (c ServerConfig) WithDefaults() ServerConfig {
-	c.ReadHeaderTimeout = cmp.Or(c.ReadHeaderTimeout, 5*time.Second)
-	c.ReadTimeout = cmp.Or(c.ReadTimeout, 10*time.Second)
-	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
-	c.IdleTimeout = cmp.Or(c.IdleTimeout, time.Minute)
-	c.MaxConnections = cmp.Or(c.MaxConnections, ShareDescriptors(4))
-	c.DrainTimeout = cmp.Or(c.DrainTimeout, 10*time.Second)
-	return c
+	inFlight atomic.Int64
 }
 
 // ShareDescriptors returns the connections of a listener that gets one of so many parts of the process's descriptors: 8
 // to 10,000. The rest is for other listeners, the database and the broker.
 func ShareDescriptors(parts int) int { return max(8, min(Descriptors()/parts, 10_000)) }
 
+// DefaultReadTimeout is a [Server]'s for a request's body.
+const DefaultReadTimeout = 10 * time.Second
+
 const (
 	maxHeaderBytes = 16 << 10
 	cutOff         = time.Second // how long cancelled handlers get to return
 )
-
-// Server serves one handler on one listener, once.
-type Server struct {
-	config   ServerConfig
-	handler  http.Handler
-	log      *slog.Logger
-	inFlight atomic.Int64
-}
-
-// NewServer prepares a server. It starts with [Server.Serve].
-func NewServer(config ServerConfig, h http.Handler, log *slog.Logger) *Server {
-	return &Server{config: config.WithDefaults(), handler: h, log: log}
-}
 
 // Serve answers requests until ctx ends, then drains. It returns nil if all requests ended in time. It closes the
 // listener.
@@ -71,15 +55,16 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	server := &http.Server{
 		Handler:           http.HandlerFunc(s.serveOne),
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ReadHeaderTimeout: s.config.ReadHeaderTimeout,
-		ReadTimeout:       s.config.ReadTimeout,
-		WriteTimeout:      s.config.WriteTimeout,
-		IdleTimeout:       s.config.IdleTimeout,
+		ReadHeaderTimeout: cmp.Or(s.ReadHeaderTimeout, 5*time.Second),
+		ReadTimeout:       cmp.Or(s.ReadTimeout, DefaultReadTimeout),
+		WriteTimeout:      cmp.Or(s.WriteTimeout, 30*time.Second),
+		IdleTimeout:       cmp.Or(s.IdleTimeout, time.Minute),
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 	}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(netutil.LimitListener(ln, s.config.MaxConnections)) }()
+	connections := cmp.Or(s.MaxConnections, ShareDescriptors(4))
+	go func() { served <- server.Serve(netutil.LimitListener(ln, connections)) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve http: %w", err)
@@ -93,7 +78,8 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 }
 
 func (s *Server) drain(server *http.Server, cancelRequests context.CancelFunc) error {
-	ctx, cancel := context.WithTimeout(context.Background(), s.config.DrainTimeout)
+	timeout := cmp.Or(s.DrainTimeout, 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	switch err := server.Shutdown(ctx); {
 	case err == nil:
@@ -105,7 +91,7 @@ func (s *Server) drain(server *http.Server, cancelRequests context.CancelFunc) e
 	ctx, cancel = context.WithTimeout(context.Background(), cutOff)
 	defer cancel()
 	_ = server.Shutdown(ctx)
-	return errors.Join(fmt.Errorf("drain http: requests took longer than %s", s.config.DrainTimeout), server.Close())
+	return errors.Join(fmt.Errorf("drain http: requests took longer than %s", timeout), server.Close())
 }
 
 func (s *Server) serveOne(w http.ResponseWriter, r *http.Request) {
@@ -116,7 +102,7 @@ func (s *Server) serveOne(w http.ResponseWriter, r *http.Request) {
 	if len(r.TransferEncoding) > 0 {
 		w.Header().Set("Connection", "close")
 	}
-	s.handler.ServeHTTP(w, r)
+	s.Handler.ServeHTTP(w, r)
 }
 
 // ForHosts passes on requests to localhost, an IP address or one of the names, and answers 421 to others; where names

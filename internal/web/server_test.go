@@ -31,7 +31,7 @@ const holdRequest = "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n"
 
 func TestDrainEndsRequestsInFlightAndTakesNoOther(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{DrainTimeout: patience})
+	s := serve(t, web.Config{}, &web.Server{DrainTimeout: patience})
 	inFlight := s.raw(t, holdRequest)
 	<-s.entered
 	kept := s.raw(t, "GET /v1/things/1 HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -57,7 +57,7 @@ func TestDrainEndsRequestsInFlightAndTakesNoOther(t *testing.T) {
 
 func TestDrainCutsOffWhatDoesNotEnd(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{RequestTimeout: time.Hour}, web.ServerConfig{DrainTimeout: 100 * time.Millisecond})
+	s := serve(t, web.Config{RequestTimeout: time.Hour}, &web.Server{DrainTimeout: 100 * time.Millisecond})
 	conn := s.raw(t, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
 	held := s.raw(t, holdRequest)
 	<-s.entered // the outcome does not depend on the other request
@@ -70,7 +70,7 @@ func TestDrainCutsOffWhatDoesNotEnd(t *testing.T) {
 
 func TestAnIdleServerStopsAtOnce(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{DrainTimeout: time.Hour})
+	s := serve(t, web.Config{}, &web.Server{DrainTimeout: time.Hour})
 	kept := s.raw(t, "GET /v1/things/1 HTTP/1.1\r\nHost: x\r\n\r\n")
 	require.Equal(t, http.StatusOK, kept.answer(t).status)
 	s.stop()
@@ -81,7 +81,7 @@ func TestAnIdleServerStopsAtOnce(t *testing.T) {
 // Browsers open spare connections, and load balancers probe.
 func TestAConnectionWithoutARequestIsNoFailureOfTheDrain(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{DrainTimeout: 100 * time.Millisecond})
+	s := serve(t, web.Config{}, &web.Server{DrainTimeout: 100 * time.Millisecond})
 	silent := s.raw(t, "")
 	kept := s.raw(t, "GET /v1/things/1 HTTP/1.1\r\nHost: x\r\n\r\n")
 	require.Equal(t, http.StatusOK, kept.answer(t).status) // accepted later, so the server has the other too
@@ -96,14 +96,14 @@ func TestServeReportsABrokenListener(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, ln.Close())
-	server := web.NewServer(web.ServerConfig{}, http.NotFoundHandler(), slog.New(slog.DiscardHandler))
+	server := &web.Server{Handler: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler)}
 	require.ErrorContains(t, server.Serve(t.Context(), ln), "serve http")
 }
 
 func TestStartAndStopUnderLoad(t *testing.T) {
 	t.Parallel()
 	for range 20 {
-		s := serve(t, web.Config{}, web.ServerConfig{DrainTimeout: patience})
+		s := serve(t, web.Config{}, &web.Server{DrainTimeout: patience})
 		transport := &http.Transport{}
 		done := make(chan int)
 		for range 4 {
@@ -158,7 +158,7 @@ func TestSharesLeaveDescriptorsForTheRest(t *testing.T) {
 
 func TestAFullServerLetsOthersWait(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{MaxConnections: 1})
+	s := serve(t, web.Config{}, &web.Server{MaxConnections: 1})
 	first := s.raw(t, holdRequest)
 	<-s.entered
 	second := s.raw(t, holdRequest)

@@ -71,7 +71,7 @@ func (c *Console) Run(ctx context.Context, ln net.Listener) error {
 	group.Go(func() error { return c.flow.run(ctx) })
 	group.Go(func() error {
 		defer c.changes.running.Wait()
-		return web.NewServer(web.ServerConfig{}, c.handler(), c.cfg.Log).Serve(ctx, ln)
+		return (&web.Server{Handler: c.handler(), Log: c.cfg.Log}).Serve(ctx, ln)
 	})
 	return group.Wait()
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
+	"net/http"
 	"slices"
 	"time"
 
@@ -140,9 +142,11 @@ func (c Config) APIRules(at Listeners, request time.Duration) []config.Rule {
 	})
 }
 
-// Server returns the bounds of an API. A request that takes the longest time is answered, also during a stop.
-func (c Config) Server(request time.Duration) web.ServerConfig {
-	return web.ServerConfig{DrainTimeout: max(c.DrainFor/2, request), WriteTimeout: request + 15*time.Second}
+// Server returns an API's server. A request that takes the longest time is answered, also during a stop.
+func (c Config) Server(request time.Duration, handler http.Handler, log *slog.Logger) *web.Server {
+	return &web.Server{
+		Handler: handler, Log: log, DrainTimeout: max(c.DrainFor/2, request), WriteTimeout: request + 15*time.Second,
+	}
 }
 
 func (c Config) adminNames(addr string) []string {

@@ -13,6 +13,7 @@ import (
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/web"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -82,8 +83,8 @@ func TestTheSlowestRequestGetsItsAnswer(t *testing.T) {
 		for _, rule := range cfg.APIRules(eventing.Listeners{Admin: ":1", API: ":2"}, timeout) {
 			require.True(t, rule.Holds || rule.Variable != "SHUTDOWN_TIMEOUT", "REQUEST_TIMEOUT=%s", timeout)
 		}
-		bounds := cfg.Server(timeout).WithDefaults()
-		require.Greater(t, bounds.WriteTimeout, bounds.ReadTimeout, "a body under REQUEST_TIMEOUT=%s", timeout)
+		bounds := cfg.Server(timeout, nil, nil)
+		require.Greater(t, bounds.WriteTimeout, web.DefaultReadTimeout, "a body under REQUEST_TIMEOUT=%s", timeout)
 		require.Greater(t, bounds.WriteTimeout, timeout, "a transaction under REQUEST_TIMEOUT=%s", timeout)
 		require.GreaterOrEqual(t, bounds.DrainTimeout, timeout, "a stop under REQUEST_TIMEOUT=%s", timeout)
 		require.LessOrEqual(t, bounds.DrainTimeout, cfg.DrainFor, "the group stops under REQUEST_TIMEOUT=%s", timeout)

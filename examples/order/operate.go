@@ -1,8 +1,6 @@
 package order
 
 import (
-	"net/http"
-
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/internal/ops"
@@ -20,7 +18,7 @@ func newReceiptList(pool *pgxpool.Pool) *admin.MailList {
 	return &admin.MailList{Pool: pool, Handler: handlerReceipt, Query: operatedReceipts}
 }
 
-func offerOperations(node *eventing.Node, _ Config) (prefix string, handler http.Handler, err error) {
+func offerOperations(node *eventing.Node, _ Config) error {
 	list := newReceiptList(node.Pool)
 	return ops.Offer(node, ops.Own{Mails: list, Tell: list.Tell})
 }

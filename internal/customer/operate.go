@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -27,7 +26,7 @@ left join profile p on p.user_id = u.id
 left join verification_mail m on m.user_id = u.id
 where u.id = $1`
 
-func offerOperations(node *eventing.Node, _ Config) (prefix string, handler http.Handler, err error) {
+func offerOperations(node *eventing.Node, _ Config) error {
 	return ops.Offer(node, ops.Own{Tell: tellOf(node.Pool)})
 }
 

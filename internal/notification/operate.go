@@ -3,7 +3,6 @@ package notification
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -32,7 +31,7 @@ func newMailList(pool *pgxpool.Pool, out *outbox.Outbox) *admin.MailList {
 	}
 }
 
-func offerOperations(node *eventing.Node, _ Config) (prefix string, handler http.Handler, err error) {
+func offerOperations(node *eventing.Node, _ Config) error {
 	list := newMailList(node.Pool, node.Outbox)
 	return ops.Offer(node, ops.Own{Mails: list, Tell: tellOf(list)})
 }

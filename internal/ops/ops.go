@@ -3,8 +3,6 @@
 package ops
 
 import (
-	"net/http"
-
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/service/eventing"
@@ -16,15 +14,15 @@ type Own struct {
 	Tell  admin.Teller // finds what its own tables hold under an id
 }
 
-// Offer makes the operations for [eventing.Service.Operations].
-func Offer(node *eventing.Node, own Own) (prefix string, handler http.Handler, err error) {
+// Offer adds the operations to the node's admin listener.
+func Offer(node *eventing.Node, own Own) error {
 	inside := eventing.Operable{Node: node}
 	setup := inside.Setup()
 	var consumers []admin.Consumer
 	inside.EachConsumer(func(name, topic string, replays *inbox.Replayer) {
 		consumers = append(consumers, admin.Consumer{Name: name, Topic: topic, Replay: replays.Replay})
 	})
-	handler, err = admin.New(admin.Config{
+	handler, err := admin.New(admin.Config{
 		Service:     setup.Service,
 		Environment: setup.Config.Environment,
 		Token:       setup.Config.AdminToken.Reveal(),
@@ -39,5 +37,8 @@ func Offer(node *eventing.Node, own Own) (prefix string, handler http.Handler, e
 		Tell:        own.Tell,
 		Log:         node.Log,
 	})
-	return admin.Prefix, handler, err
+	if err == nil {
+		node.Admin.Handle(admin.Prefix, handler)
+	}
+	return err
 }

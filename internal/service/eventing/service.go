@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/event"
@@ -24,11 +23,10 @@ type Service[C Settings] struct {
 	Name       string
 	Source     string
 	Contract   func() (*event.Checker, error)
-	API        []byte           // the OpenAPI document, as JSON
-	Migrations []migrations.Set // in the order of application
-	// Operations makes the operations' API below the prefix, after SetUp.
-	Operations func(node *Node, cfg C) (prefix string, handler http.Handler, err error)
-	Checks     func(cfg C) []Check // of its own tables
+	API        []byte                        // the OpenAPI document, as JSON
+	Migrations []migrations.Set              // in the order of application
+	Operations func(node *Node, cfg C) error // adds the operations' API to node.Admin, after SetUp
+	Checks     func(cfg C) []Check           // of its own tables
 
 	// SetUp builds the service's parts around its node, and returns the function that starts them. It connects to nothing:
 	// the topics command calls it, too.
@@ -80,11 +78,7 @@ func (s Service[C]) open(ctx context.Context, cfg C, log *slog.Logger, draining 
 		return nil, nil, err
 	}
 	if start, err = s.SetUp(node, cfg); err == nil && s.Operations != nil {
-		var prefix string
-		var handler http.Handler
-		if prefix, handler, err = s.Operations(node, cfg); err == nil {
-			admin.Handle(prefix, handler)
-		}
+		err = s.Operations(node, cfg)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, node.Close())

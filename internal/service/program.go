@@ -59,7 +59,7 @@ func StartTracing() {
 	otel.SetTextMapPropagator(propagation.TraceContext{})
 }
 
-// Program is the command line of one service: serve (the default), setup, migrate, topics, healthcheck and config. Only
+// Program is the command line of one service: serve (the default), its own commands, healthcheck and config. Only
 // config works with a wrong configuration.
 type Program[C any] struct {
 	Name     string
@@ -68,10 +68,14 @@ type Program[C any] struct {
 	// Serve runs the service until ctx is cancelled.
 	Serve func(ctx context.Context, cfg C, host Host) error
 
-	// Migrate brings the database up to date, Topics the broker, Setup both. Optional.
-	Setup   func(ctx context.Context, cfg C, out io.Writer) error
-	Migrate func(ctx context.Context, cfg C, out io.Writer) error
-	Topics  func(ctx context.Context, cfg C, out io.Writer) error
+	// Commands are those next to serve, healthcheck and config. Optional.
+	Commands []Command[C]
+}
+
+// Command is a command of a [Program].
+type Command[C any] struct {
+	Name, What string
+	Run        func(ctx context.Context, cfg C, out io.Writer) error
 }
 
 // Settings are those that a program itself needs.
@@ -112,7 +116,7 @@ func (p Program[C]) run(ctx context.Context, args, environ []string, stdout, std
 	case len(args) > 1:
 		return Refuse(fmt.Errorf("%s takes no arguments; %s help lists the commands", name, p.Name))
 	}
-	i := slices.IndexFunc(commands, func(c command[C]) bool { return c.name == name })
+	i := slices.IndexFunc(commands, func(c Command[C]) bool { return c.Name == name })
 	if i < 0 {
 		return Refuse(fmt.Errorf("unknown command %q; %s help lists the commands", name, p.Name))
 	}
@@ -123,23 +127,14 @@ func (p Program[C]) run(ctx context.Context, args, environ []string, stdout, std
 		}
 		return err
 	}
-	return commands[i].run(ctx, cfg, stdout)
+	return commands[i].Run(ctx, cfg, stdout)
 }
 
-type command[C any] struct {
-	name, what string
-	run        func(ctx context.Context, cfg C, out io.Writer) error
-}
-
-func (p Program[C]) commands(environ []string, stderr io.Writer) []command[C] {
-	return slices.DeleteFunc([]command[C]{
-		{
-			"serve", "run the service (the default); the first SIGINT or SIGTERM drains it, the second ends it",
-			func(ctx context.Context, cfg C, _ io.Writer) error { return p.serve(ctx, cfg, environ, stderr) },
-		},
-		{"setup", "migrate, topics, and a check that the database lets the service in", p.Setup},
-		{"migrate", "bring the database to the schema of this build", p.Migrate},
-		{"topics", "create the Kafka topics of this service", p.Topics},
+func (p Program[C]) commands(environ []string, stderr io.Writer) []Command[C] {
+	return slices.Concat([]Command[C]{{
+		"serve", "run the service (the default); the first SIGINT or SIGTERM drains it, the second ends it",
+		func(ctx context.Context, cfg C, _ io.Writer) error { return p.serve(ctx, cfg, environ, stderr) },
+	}}, p.Commands, []Command[C]{
 		{
 			"healthcheck", "ask the running service whether it is ready: exit code 0 or 1",
 			func(ctx context.Context, cfg C, out io.Writer) error {
@@ -150,7 +145,7 @@ func (p Program[C]) commands(environ []string, stderr io.Writer) []command[C] {
 			commandConfig, "list the settings and what is in effect, secrets masked; problems go to stderr",
 			func(_ context.Context, cfg C, out io.Writer) error { return printConfig(cfg, out) },
 		},
-	}, func(c command[C]) bool { return c.run == nil })
+	})
 }
 
 func (p Program[C]) serve(ctx context.Context, cfg C, environ []string, stderr io.Writer) error {
@@ -164,10 +159,10 @@ func (p Program[C]) serve(ctx context.Context, cfg C, environ []string, stderr i
 	return p.Serve(ctx, cfg, Host{Log: log})
 }
 
-func (p Program[C]) usage(out io.Writer, commands []command[C]) error {
+func (p Program[C]) usage(out io.Writer, commands []Command[C]) error {
 	var list strings.Builder
 	for _, c := range commands {
-		_, _ = fmt.Fprintf(&list, "  %-11s  %s\n", c.name, c.what)
+		_, _ = fmt.Fprintf(&list, "  %-11s  %s\n", c.Name, c.What)
 	}
 	_, err := fmt.Fprintf(out, `Usage: %s [command]
 

@@ -58,19 +58,14 @@ func runProgram(t *testing.T, environ []string, serveErr error, args ...string) 
 			host.Announce(service.Listening{Admin: cfg.Admin})
 			return serveErr
 		},
-		Setup: func(context.Context, programConfig, io.Writer) error {
-			o.ran = append(o.ran, "setup")
-			return nil
-		},
-		Migrate: func(_ context.Context, _ programConfig, out io.Writer) error {
-			o.ran = append(o.ran, "migrate")
-			_, err := fmt.Fprintln(out, "applied 3")
-			return err
-		},
-		Topics: func(context.Context, programConfig, io.Writer) error {
-			o.ran = append(o.ran, "topics")
-			return nil
-		},
+		Commands: []service.Command[programConfig]{{
+			Name: "migrate",
+			Run: func(_ context.Context, _ programConfig, out io.Writer) error {
+				o.ran = append(o.ran, "migrate")
+				_, err := fmt.Fprintln(out, "applied 3")
+				return err
+			},
+		}},
 	}
 	var stdout, stderr bytes.Buffer
 	o.code = program.Run(t.Context(), args, environ, &stdout, &stderr)
@@ -98,8 +93,6 @@ func TestProgram_Commands(t *testing.T) {
 	require.Equal(t, "postgres://u:***@db/x", first.Configuration["DATABASE_URL"])
 
 	require.Equal(t, []string{"serve"}, runProgram(t, programEnv, nil, "serve").ran)
-	require.Equal(t, []string{"setup"}, runProgram(t, programEnv, nil, "setup").ran)
-	require.Equal(t, []string{"topics"}, runProgram(t, programEnv, nil, "topics").ran)
 	o = runProgram(t, programEnv, nil, "migrate")
 	require.Equal(t, "applied 3\n", o.stdout)
 	require.Equal(t, []string{"migrate"}, o.ran)
@@ -146,7 +139,7 @@ func TestProgram_Usage(t *testing.T) {
 func TestProgram_BrokenEnvironment(t *testing.T) {
 	t.Parallel()
 	broken := []string{"DATABASE_URL=mysql://u:hunter2@db/x", "ADMIN_ADDR=8081", "LOG_LEVEL=loud", "LOG_LEVLE=info"}
-	for _, command := range []string{"serve", "migrate", "topics", "config"} {
+	for _, command := range []string{"serve", "migrate", "config"} {
 		o := runProgram(t, broken, nil, command)
 		require.Equal(t, 2, o.code)
 		require.Empty(t, o.ran)

@@ -111,6 +111,16 @@ func (s Service[C]) declared(ctx context.Context, cfg C) (found Declared, err er
 	return found, node.Close()
 }
 
+func (s Service[C]) setup(ctx context.Context, cfg C, out io.Writer) error {
+	if err := s.migrate(ctx, cfg, out); err != nil {
+		return err
+	}
+	if err := cfg.Shared().checkLogin(ctx); err != nil {
+		return err
+	}
+	return s.ensureTopics(ctx, cfg, out)
+}
+
 func (s Service[C]) migrate(ctx context.Context, cfg C, out io.Writer) error {
 	return cfg.Shared().Migrate(ctx, out, s.Migrations...)
 }
@@ -134,17 +144,11 @@ func (s Service[C]) Main(ctx context.Context, args, environ []string, stdout, st
 			}
 		},
 		Serve: s.Run,
-		Setup: func(ctx context.Context, cfg C, out io.Writer) error {
-			if err := s.migrate(ctx, cfg, out); err != nil {
-				return err
-			}
-			if err := cfg.Shared().checkLogin(ctx); err != nil {
-				return err
-			}
-			return s.ensureTopics(ctx, cfg, out)
+		Commands: []service.Command[C]{
+			{Name: "setup", What: "migrate, topics, and a check that the database lets the service in", Run: s.setup},
+			{Name: "migrate", What: "bring the database to the schema of this build", Run: s.migrate},
+			{Name: "topics", What: "create the Kafka topics of this service", Run: s.ensureTopics},
 		},
-		Migrate: s.migrate,
-		Topics:  s.ensureTopics,
 	}
 	return program.Run(ctx, args, environ, stdout, stderr)
 }

@@ -52,11 +52,6 @@ func (c *consumer) run(ctx context.Context) error {
 	return c.member.Load().Run(ctx, c.Topic)
 }
 
-const (
-	instanceAuto = "auto"
-	instanceNone = "none"
-)
-
 // A broker refuses other names when a member joins.
 var (
 	instanceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
@@ -71,9 +66,9 @@ func (c KafkaConfig) validInstance() bool {
 // only a successor has the same.
 func (c KafkaConfig) instanceID(bound service.Listening) string {
 	switch c.InstanceID {
-	case instanceNone:
+	case "none":
 		return ""
-	case instanceAuto:
+	case "auto":
 		_, port, unknown := net.SplitHostPort(bound.Admin)
 		host, err := os.Hostname()
 		if unknown != nil || err != nil || host == "" {

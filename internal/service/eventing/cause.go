@@ -29,8 +29,6 @@ const (
 	parkedPatience = 20 * time.Second
 )
 
-const maxDetails = 2000
-
 // A Reason finds the causes of one kind that hold.
 type Reason func(ctx context.Context) ([]service.Cause, error)
 
@@ -59,7 +57,7 @@ func (n *Node) diagnose(ctx context.Context) []service.Cause {
 		causes = append(causes, service.Unknown(err))
 	}
 	for i := range causes {
-		causes[i].Details = failure.Cut(causes[i].Details, maxDetails)
+		causes[i].Details = failure.Brief(causes[i].Details)
 	}
 	slices.SortStableFunc(causes, func(a, b service.Cause) int { return rankOf(a.Code) - rankOf(b.Code) })
 	return causes

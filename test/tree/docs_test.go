@@ -243,13 +243,19 @@ func TestMakefile_FindsHOME(t *testing.T) {
 // A person must be able to run each part of the workflow by hand.
 func TestWorkflowCallsTheScript(t *testing.T) {
 	t.Parallel()
-	workflow := read(t, filepath.Join(root, ".github/workflows/ci.yml"))
-	runs := regexp.MustCompile(`(?m)^\s+(?:- )?run: (.+)$`).FindAllStringSubmatch(workflow, -1)
-	require.Len(t, runs, 2)
-	require.Equal(t, "bash .ci/run", runs[0][1])
-	require.Equal(t, "bash deploy/drill.sh # prints the containers' logs when it fails", runs[1][1], "what needs Docker")
-	for _, uses := range regexp.MustCompile(`uses: (\S+)`).FindAllStringSubmatch(workflow, -1) {
-		require.Regexp(t, `@[0-9a-f]{40}$`, uses[1], "a tag can be moved, a commit cannot")
+	for file, want := range map[string][]string{
+		"ci.yml":      {"bash .ci/run", "bash deploy/drill.sh # prints the containers' logs when it fails"}, // Docker is needed
+		"nightly.yml": {"make ${{ matrix.campaign }}"},
+	} {
+		workflow := read(t, filepath.Join(root, ".github/workflows", file))
+		var runs []string
+		for _, run := range regexp.MustCompile(`(?m)^\s+(?:- )?run: (.+)$`).FindAllStringSubmatch(workflow, -1) {
+			runs = append(runs, run[1])
+		}
+		require.Equal(t, want, runs)
+		for _, uses := range regexp.MustCompile(`uses: (\S+)`).FindAllStringSubmatch(workflow, -1) {
+			require.Regexp(t, `@[0-9a-f]{40}$`, uses[1], "a tag can be moved, a commit cannot")
+		}
 	}
 }
 

@@ -244,7 +244,7 @@ func TestMakefile_FindsHOME(t *testing.T) {
 func TestWorkflowCallsTheScript(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string][]string{
-		"ci.yml":      {"bash .ci/run", "bash deploy/drill.sh # prints the containers' logs when it fails"}, // Docker is needed
+		"ci.yml":      {"bash .ci/run", "bash deploy/drill.sh # prints the containers' logs when it fails"},
 		"nightly.yml": {"make ${{ matrix.campaign }}"},
 	} {
 		workflow := read(t, filepath.Join(root, ".github/workflows", file))

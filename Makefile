@@ -103,6 +103,7 @@ bench: ## measure against stock Watermill and by hand: make bench WHAT=relay|inb
 lint: ## golangci-lint with the rules of .golangci.yml; FIX=1 formats and mends what it can
 	@CGO_ENABLED=0 $(GO) build $(TOOLS) -v -o bin/ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@$(if $(FIX),CGO_ENABLED=0 bin/golangci-lint fmt ./... &&) CGO_ENABLED=0 bin/golangci-lint run $(if $(FIX),--fix) ./...
+	@$(if $(wildcard deploy/go.mod),cd deploy && CGO_ENABLED=0 ../bin/golangci-lint run $(if $(FIX),--fix) ./...)
 
 generate: ## write the generated files anew, and put go.mod in order
 	@$(GO) generate -run oapi-codegen ./... && $(GO) generate -skip oapi-codegen ./... && $(GO) mod tidy

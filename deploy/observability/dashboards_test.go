@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/require"
@@ -76,7 +77,7 @@ func vocabulary(t *testing.T) map[string]map[string][]string {
 		for _, scrape := range r.Scrapes {
 			for job, text := range scrape.Targets {
 				for _, s := range samples(t, job, text) {
-					name := s.labels.Get(labels.MetricName)
+					name := s.labels.Get(model.MetricNameLabel)
 					if words[name] == nil {
 						words[name] = map[string][]string{}
 					}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 	"github.com/prometheus/prometheus/model/timestamp"
@@ -63,7 +65,7 @@ func samples(t *testing.T, job, text string) map[string]sample {
 	if text == "" {
 		up = 0
 	}
-	add(labels.FromStrings(labels.MetricName, "up"), up)
+	add(labels.FromStrings(model.MetricNameLabel, "up"), up)
 	parser := textparse.NewPromParser([]byte(text), labels.NewSymbolTable(), false)
 	for {
 		kind, err := parser.Next()
@@ -128,9 +130,7 @@ func (r recording) history(t *testing.T) history {
 	for i, scrape := range r.Scrapes {
 		looks[i] = map[string]sample{}
 		for job, text := range scrape.Targets {
-			for key, s := range samples(t, job, text) {
-				looks[i][key] = s
-			}
+			maps.Copy(looks[i], samples(t, job, text))
 		}
 	}
 	for range before / interval {

@@ -97,9 +97,9 @@ func (p *Publisher) EachEnd(
 		startOf, endOf := c.listOffsets(partitions, sarama.OffsetOldest), c.listOffsets(partitions, sarama.OffsetNewest)
 		for topic, numbers := range partitions {
 			for _, partition := range numbers {
-				start, err := startOf(topic, partition)
-				end, err2 := endOf(topic, partition)
-				each(topic, partition, start, end, classify(cmp.Or(err, err2)))
+				start, noStart := startOf(topic, partition)
+				end, noEnd := endOf(topic, partition)
+				each(topic, partition, start, end, classify(cmp.Or(noStart, noEnd)))
 			}
 		}
 		return nil

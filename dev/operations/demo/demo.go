@@ -56,7 +56,7 @@ type Run struct {
 }
 
 // Play returns nil when every user has a profile, and all services report that no event is lost, doubled, altered,
-// invented or reordered. When ctx ends nobody signs up any more, and it judges the events so far.
+// invented or reordered. When ctx ends it signs up no more users, and judges the events so far.
 func Play(ctx context.Context, cfg Config) error {
 	acting, fail := context.WithCancelCause(ctx)
 	defer fail(nil)

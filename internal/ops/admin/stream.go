@@ -49,7 +49,7 @@ func longChange[R any](operation changing[R]) handler {
 			return
 		}
 		if result.Count > 0 && !result.DryRun {
-			l.write(adminapi.Line{Done: &result.Count}) // it stays done, so it has to be said
+			l.write(adminapi.Line{Done: &result.Count}) // it stays done
 		}
 		if !l.begun {
 			web.WriteProblem(c.w, c.r, err)

@@ -24,12 +24,17 @@ type Lag struct {
 // ReadLag returns a group's lag in every partition of a topic, from the committed offsets and the log: the same on
 // every instance, and right when no member runs. A group that keeps up is behind by its last
 // [ConsumerConfig.CommitInterval]. It ends with ctx, and fails when a broker does not answer within
-// [Config.RequestTimeout].
+// [Config.RequestTimeout]. With an error it returns no lag, since the sum of some partitions would be too small.
 func ReadLag(ctx context.Context, cfg Config, group, topic string) (lags []Lag, err error) {
 	err = Ask(ctx, cfg, "read lag of "+group+" in "+topic, func(c Cluster) error {
 		found, err := c.groupOffsets(group, topic)
+		if err != nil {
+			return err
+		}
+		lags = make([]Lag, len(found))
 		for partition, at := range found {
-			lag := Lag{Topic: topic, Partition: int32(partition)}
+			lag := &lags[partition]
+			lag.Topic, lag.Partition = topic, int32(partition)
 			first, err := c.firstOf(topic, lag.Partition, at.next(), at.newest)
 			if err != nil {
 				return err
@@ -37,11 +42,13 @@ func ReadLag(ctx context.Context, cfg Config, group, topic string) (lags []Lag, 
 			if first != nil {
 				lag.Records, lag.Age = at.newest-first.Offset, max(time.Since(first.Timestamp), 0)
 			}
-			lags = append(lags, lag)
 		}
-		return err
+		return nil
 	})
-	return lags, err
+	if err != nil {
+		return nil, err
+	}
+	return lags, nil
 }
 
 type groupOffsets struct {

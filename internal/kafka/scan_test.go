@@ -1,6 +1,7 @@
 package kafka_test
 
 import (
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -122,6 +123,24 @@ func TestAScanSaysWhyItDoesNotKnowWhereALogBegins(t *testing.T) {
 		_, err := c.Scan(topic, 0, 3, 5, func(*message.Message) error { return nil })
 		return err
 	}), sarama.ErrKafkaStorageError)
+}
+
+// A sum over the first partition would be 0.
+func TestLagIsKnownForAllPartitionsOrNone(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 2)
+	cfg := kafka.Config{Brokers: brokers, RequestTimeout: 300 * time.Millisecond}
+	names := keys(20)
+	ofSecond := slices.IndexFunc(names, func(key string) bool { return kafka.PartitionOf(key, 2) == 1 })
+	require.NoError(t, newPublisher(t, cfg).Publish(topic, newEvent(names[ofSecond], 1)))
+	cluster.ControlKey(int16(kmsg.Fetch), func(asked kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		return noRecords(asked, kerr.NotLeaderForPartition), nil, true
+	})
+	lags, err := kafka.ReadLag(t.Context(), cfg, "g", topic)
+	require.ErrorIs(t, err, sarama.ErrNotLeaderForPartition)
+	require.Empty(t, lags)
 }
 
 // The known partitions are reported: a missing figure would end an alert.

@@ -118,7 +118,11 @@ func (l listing) read(ctx context.Context, s *client.Service, asked item) (answe
 		}
 		answer, err = client.Call[item](ctx, s, request)
 		page, _ := answer["items"].([]any)
-		items = append(items, page...)
+		if asked["before"] != nil {
+			items = slices.Concat(page, items)
+		} else {
+			items = append(items, page...)
+		}
 		switch rest := answer["rest"]; {
 		case err != nil || !l.all:
 			return answer, err

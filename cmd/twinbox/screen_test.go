@@ -414,7 +414,7 @@ func TestTailGoesBackUntilItHasEnough(t *testing.T) {
 		asked = append(asked, r.URL.Query().Get("before")+" "+r.URL.Query().Get("limit"))
 		pages := []string{
 			`{"items":[{"position":900,"event_id":"e9","occurred_at":"2026-11-22T10:00:00Z"}],"rest":500}`,
-			`{"items":[],"rest":100}`, `{"items":[{"position":7,"event_id":"e7"}]}`,
+			`{"items":[],"rest":100}`, `{"items":[{"position":7,"event_id":"e7","occurred_at":"2026-11-22T10:00:00Z"}]}`,
 		}
 		says(pages[len(asked)-1])(w, r)
 	})

@@ -122,7 +122,13 @@ func (s handlers) cancelScheduled(
 func (s handlers) republish(
 	ctx context.Context, change audit.Change, asked adminapi.RepublishRequest,
 ) (audit.Result, error) {
+	selected := relay.Selection{
+		From: asked.From, To: asked.To, Since: asked.Since, Until: asked.Until, IDs: asked.EventIds,
+		Topic: asked.Topic, Key: asked.Key,
+	}
 	switch {
+	case selected.IsEmpty():
+		return audit.Result{}, relay.ErrEmptySelection
 	case asked.To > 0 && asked.From > asked.To:
 		return audit.Result{}, invalid("to", "is below from")
 	case !asked.Until.IsZero() && !asked.Since.Before(asked.Until):
@@ -134,10 +140,7 @@ func (s handlers) republish(
 			return audit.Result{}, err
 		}
 	}
-	n, err := relay.Republish(ctx, s.Pool, &counting{s.Publisher, change, 0}, relay.Selection{
-		From: asked.From, To: asked.To, Since: asked.Since, Until: asked.Until, IDs: asked.EventIds,
-		Topic: asked.Topic, Key: asked.Key,
-	})
+	n, err := relay.Republish(ctx, s.Pool, &counting{s.Publisher, change, 0}, selected)
 	result := audit.Result{DryRun: change.DryRun, Count: int64(n)}
 	if change.DryRun {
 		return result, err

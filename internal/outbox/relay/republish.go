@@ -28,7 +28,8 @@ type Selection struct {
 // ErrEmptySelection is for a [Selection] without a bound.
 var ErrEmptySelection = errors.New("outbox: nothing selected")
 
-func (s Selection) isEmpty() bool {
+// IsEmpty reports that no field is set.
+func (s Selection) IsEmpty() bool {
 	return s.From == 0 && s.To == 0 && s.Since.IsZero() && s.Until.IsZero() && s.IDs == nil && s.Topic == "" && s.Key == ""
 }
 
@@ -56,7 +57,7 @@ const republishPage = 500
 // It needs no relay. A leader looks at the log when it meets these records, and sends its page again. So Republish
 // rests for nine tenths of the time.
 func Republish(ctx context.Context, db DB, publisher ContextPublisher, s Selection) (sent int, err error) {
-	if s.isEmpty() {
+	if s.IsEmpty() {
 		return 0, ErrEmptySelection
 	}
 	above := max(s.From, 1) - 1

@@ -40,7 +40,7 @@ func (a *Admin) Explain(find func(ctx context.Context) []Cause) {
 }
 
 // Causes returns the causes that hold, the worst first, at most half a second old. None: all is well.
-func (a *Admin) Causes(context.Context) []Cause {
+func (a *Admin) Causes() []Cause {
 	found, err := a.causes.Get()
 	if err != nil {
 		return []Cause{Unknown(err)}

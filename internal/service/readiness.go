@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,7 +51,7 @@ type check struct {
 func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
 	var report Readiness
 	if names := req.URL.Query()["only"]; len(names) == 0 {
-		report = a.Readiness(req.Context())
+		report = a.Readiness()
 	} else if checks, err := a.chosen(names); err == nil {
 		report = a.examine(checks)
 	} else {
@@ -70,12 +69,12 @@ func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
 }
 
 // Readiness returns the whole report.
-func (a *Admin) Readiness(ctx context.Context) Readiness {
+func (a *Admin) Readiness() Readiness {
 	checks, _ := a.chosen(nil)
 	var causes []Cause
 	var finding sync.WaitGroup
 	if a.causes != nil {
-		finding.Go(func() { causes = a.Causes(ctx) })
+		finding.Go(func() { causes = a.Causes() })
 	}
 	report := a.examine(checks)
 	finding.Wait()

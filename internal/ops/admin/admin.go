@@ -47,7 +47,7 @@ type Config struct {
 	// Mails is nil where the service sends none.
 	Mails Mails
 	// Readiness is the report of /readyz, with the causes.
-	Readiness func(context.Context) service.Readiness
+	Readiness func() service.Readiness
 	// Tell returns what the service's own tables know of an id. Default: nil, only its events.
 	Tell Teller
 	Log  *slog.Logger

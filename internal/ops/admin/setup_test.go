@@ -46,7 +46,7 @@ func setup(t *testing.T, change ...func(*admin.Config, *http.Server)) *bundle {
 	}
 	cfg := admin.Config{
 		Service: "test", Environment: "here", Token: token, Pool: b.pool, Publisher: b.publisher,
-		Readiness: func(context.Context) service.Readiness { return service.Readiness{Status: service.StatusReady} },
+		Readiness: func() service.Readiness { return service.Readiness{Status: service.StatusReady} },
 		Metrics:   prometheus.NewRegistry(), Topics: &brokerTopics{},
 		Log: slog.New(slog.DiscardHandler),
 	}

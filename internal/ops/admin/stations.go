@@ -20,7 +20,7 @@ import (
 func (s handlers) stations(ctx context.Context, _ nothing) (out adminapi.Stations, err error) {
 	var report service.Readiness
 	var asked sync.WaitGroup
-	asked.Go(func() { report = s.Readiness(ctx) })
+	asked.Go(func() { report = s.Readiness() })
 	found, err := gather(s.Metrics)
 	asked.Wait()
 	if err != nil {

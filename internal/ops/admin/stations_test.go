@@ -1,7 +1,6 @@
 package admin_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -38,7 +37,7 @@ func stationsOf(
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
 		cfg.Metrics, cfg.Token = metrics, ""
 		cfg.Consumers = []admin.Consumer{{Name: "profile", Topic: "users"}}
-		cfg.Readiness = func(context.Context) service.Readiness { return ready }
+		cfg.Readiness = func() service.Readiness { return ready }
 	})
 	status, body := b.callAs(t, "", http.MethodGet, adminapi.StationsPath, "")
 	require.Equal(t, http.StatusOK, status, string(body))
@@ -69,11 +68,11 @@ func TestMetricsAndReadinessAreReadConcurrently(t *testing.T) {
 			both <- struct{}{}
 			return nil, nil
 		})
-		cfg.Readiness = func(ctx context.Context) service.Readiness {
+		cfg.Readiness = func() service.Readiness {
 			select {
 			case <-both:
 				return service.Readiness{Status: service.StatusReady}
-			case <-ctx.Done():
+			case <-t.Context().Done():
 				return service.Readiness{}
 			}
 		}

@@ -73,7 +73,7 @@ func (b *bundle) awaitCause(t *testing.T, code, what string) (found service.Caus
 	t.Helper()
 	var all []service.Cause
 	testkit.Until(t, func() bool {
-		all = b.node.Admin.Causes(t.Context())
+		all = b.node.Admin.Causes()
 		i := slices.IndexFunc(all, func(c service.Cause) bool {
 			return c.Code == code && regexp.MustCompile("^"+what+"$").MatchString(c.What)
 		})
@@ -88,7 +88,7 @@ func (b *bundle) awaitCause(t *testing.T, code, what string) (found service.Caus
 		require.WithinDuration(t, time.Now(), found.Since, patience)
 	}
 	testkit.Until(t, func() bool {
-		causes := b.admin.Readiness(t.Context()).Causes
+		causes := b.admin.Readiness().Causes
 		return slices.ContainsFunc(causes, func(c service.Cause) bool { return c.Code == code })
 	})
 	return found
@@ -98,7 +98,7 @@ func (b *bundle) awaitWell(t *testing.T) {
 	t.Helper()
 	var all []service.Cause
 	testkit.Until(t, func() bool {
-		all = b.node.Admin.Causes(t.Context())
+		all = b.node.Admin.Causes()
 		return len(all) == 0
 	}, "want none: %v", &all)
 }
@@ -217,7 +217,7 @@ func TestKeysThatAnOutageParkedAreNoCause(t *testing.T) {
 	b.awaitCause(t, "keys_parked", `1 key parked .*`)
 	b.node.NoteBrokerBack()
 	testkit.Until(t, func() bool {
-		causes := b.node.Admin.Causes(t.Context())
+		causes := b.node.Admin.Causes()
 		return !slices.ContainsFunc(causes, func(c service.Cause) bool { return c.Code == "keys_parked" })
 	})
 	park("b", true)
@@ -350,7 +350,7 @@ func TestCauseASlowHandler(t *testing.T) {
 	defer func() { require.NoError(t, other.node.Close()) }()
 	other.awaitCause(t, "consumer_behind", `test\.repeated is behind: 1 record waits, the first in `+aTopic+
 		`/0, which test at \S+ reads\.`)
-	for _, c := range owner.node.Admin.Causes(t.Context()) {
+	for _, c := range owner.node.Admin.Causes() {
 		require.NotEqual(t, "consumer_behind", c.Code, "the slow handler explains it")
 	}
 	goOn()
@@ -421,7 +421,7 @@ func TestCausesHideNoOther(t *testing.T) {
 	execute(t, s.pool, `update outbox_cursor set paused_at = now(), paused_by = 'ada', paused_for = 'a test'`)
 	b.awaitCause(t, "relay_paused", `ada paused publishing: a test; .*`)
 	var codes []string
-	for _, c := range b.node.Admin.Causes(t.Context()) {
+	for _, c := range b.node.Admin.Causes() {
 		codes = append(codes, c.Code)
 	}
 	require.Equal(t, []string{"dead_letters", "relay_paused"}, codes)

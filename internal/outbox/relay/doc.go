@@ -65,6 +65,33 @@
 // hangs. Each leadership raises the epoch, and every change of the cursor repeats it. A former leader's last call may
 // land late, and doubled, but in order (docs/adr/0003-one-relay-leads.md).
 //
+// # Files
+//
+// In the order in which a leader meets them:
+//
+//	relay.go       sessions, one after the other; a follower waits for the lock
+//	session.go     the session: its settings, the lock, notifications
+//	check.go       servers and tables that it refuses
+//	lead.go        the rounds
+//	cursor.go      the cursor's row, windows and pages
+//	snapshot.go    snapshots and landmarks
+//	publish.go     a page is sent, with its attempts
+//	call.go        in it: one call of the publisher
+//	parked.go      in it: keys that are parked, and their held rows
+//	scheduled.go   scheduled events that are due
+//	partitions.go  table partitions, ahead and dropped
+//
+// With a [Log]:
+//
+//	ends.go        the ends of the log: planned, and compared with acknowledgements
+//	baseline.go    the first look at a log that an older edition wrote
+//	look.go        a look at partitions whose end is not sure
+//	refuse.go      findings that wait for a confirmation
+//	heal.go        findings are stored
+//	pass.go        rows and lost events are sent again
+//
+// For operators, with or without a relay: status.go, metrics.go, keys.go, pause.go, lost.go and republish.go.
+//
 // # Not guaranteed
 //
 // A crash sends one page again ([Config.BatchSize]), and consumers skip by event id. There is no order across keys.

@@ -57,9 +57,13 @@ type storedEnd struct {
 	End      int64  `json:"end"`
 	Time     int64  `json:"time"`
 	Expected int64  `json:"expected"`
-	From     *int64 `json:"from,omitempty"`
+	From     *int64 `json:"from,omitempty"` // the rows above this position are sent again; nil: the partition is not ill
 }
 
+func (s storedEnd) isIll() bool { return s.From != nil }
+
+// end is a partition of the log. It is ready to be published to, or to be looked at (look.go). A look finds that it is
+// ready, or ill: then passes heal it (heal.go, pass.go).
 type end struct {
 	topicPartition
 	stored      storedEnd
@@ -68,8 +72,8 @@ type end struct {
 	looked      bool  // known is the end behind all records that are done with
 	ready       bool
 	unread      bool // the log may have records below its end that no look has read
-	lost        bool // an acknowledged record is gone
-	told        bool
+	hasLoss     bool // an acknowledged record is gone
+	isReported  bool // the loss is in the log, and no pass has healed it yet
 	err         error
 }
 
@@ -223,7 +227,7 @@ func (l *leader) compareEnds(ctx context.Context) {
 }
 
 func (e *end) doubt(need int64, lost bool) {
-	e.ready, e.unread, e.need, e.lost, e.err = false, true, need, e.lost || lost, errNotClean
+	e.ready, e.unread, e.need, e.hasLoss, e.err = false, true, need, e.hasLoss || lost, errNotClean
 }
 
 // prepare looks at the partitions of a page, and parks keys whose partitions cannot be looked at. A look may give rows
@@ -301,7 +305,7 @@ func (e *ends) plan(page []record) map[topicPartition]storedEnd {
 func (e *end) planned(n int64) storedEnd {
 	next := e.stored
 	switch {
-	case next.From != nil:
+	case next.isIll():
 		next.Expected = max(e.need, e.known) + n
 	case e.ready:
 		next = storedEnd{End: e.known, Time: e.time, Expected: e.known + n}
@@ -362,7 +366,7 @@ func (l *leader) account(records []record, call *publishCall) {
 	}
 	for p, t := range tallies {
 		p.settle(t, call.repeated.Load())
-		if p.stored.From != nil {
+		if p.stored.isIll() {
 			l.ends.lookAt = time.Time{}
 		}
 	}
@@ -415,7 +419,7 @@ func (e *end) settle(t *tally, repeated bool) {
 		return
 	}
 	e.known, e.time = e.known+int64(len(t.offsets)), t.latest.UnixMilli()
-	if e.stored.From != nil {
+	if e.stored.isIll() {
 		e.need, e.ready = max(e.need, e.known), false
 	}
 }

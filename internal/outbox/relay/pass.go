@@ -29,66 +29,90 @@ where o.position > $1
 order by o.position
 limit $6`
 
-// A pass is a partition's last one if the partition's end was high enough when it began: then it lies above every
-// offset that a consumer can have.
-func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err error) {
-	from, topics, sent := *ill[0].stored.From, []string{}, map[*end]int{}
+// pass sends the rows and lost events of ill partitions again.
+type pass struct {
+	ill    []*finding
+	topics []string
+	from   int64        // the lowest position above which rows are sent
+	above  int64        // rows up to here are read
+	sent   map[*end]int // records of each ill partition
+	lost   lostEvents   // not yet in a page
+}
+
+// runPass returns again if the log is to be looked at immediately. A pass is a partition's last one if the partition's
+// end was high enough when it began: then it lies above every offset that a consumer can have.
+func (l *leader) runPass(ctx context.Context, ill []*finding) (again bool, err error) {
+	p := &pass{ill: ill, from: *ill[0].stored.From, sent: map[*end]int{}}
 	for _, f := range ill {
-		from = min(from, *f.stored.From)
-		topics = append(topics, f.topic)
-		sent[f.end], f.isLast = 0, f.to >= f.need
+		p.from = min(p.from, *f.stored.From)
+		p.topics = append(p.topics, f.topic)
+		p.sent[f.end], f.isLast = 0, f.to >= f.need
 	}
-	lost, err := l.lostOf(ctx, topics, sent)
-	if err != nil {
+	p.above = p.from
+	if p.lost, err = l.lostOf(ctx, p.topics, p.sent); err != nil {
 		return false, err
 	}
-	above := from
 	for more := true; more; {
-		var rows, page []record
-		var open *string
-		if l.open != nil {
-			open = &l.open.text
-		}
-		rows, more, err = l.read(ctx, passSQL, above, l.done.text, open, l.upTo, topics)
-		if err != nil {
+		var page []record
+		if page, more, err = l.readPass(ctx, p); err != nil {
 			return false, err
 		}
-		for _, r := range rows {
-			above = r.Position
-			p := l.ends.place(&r)
-			if _, isIll := sent[p]; isIll && r.Position > *p.stored.From {
-				page = append(page, lost.before(&r)...)
-				r.resent = true
-				page = append(page, r)
-			}
-		}
-		if !more {
-			for _, left := range lost {
-				page = append(page, left...)
-			}
-		}
-		for len(page) > 0 {
-			n, err := l.poll(ctx)
-			if n.paused || err != nil || ctx.Err() != nil {
-				return false, cmp.Or(err, ctx.Err())
-			}
-			if err := l.maintain(ctx); err != nil {
-				return false, err
-			}
-			var part []record
-			part, page = l.cutCall(page)
-			part = slices.Clone(part) // the page does not keep the payloads of lost events
-			parked, clean, err := l.resend(ctx, part, from)
-			if err != nil || !clean {
-				return false, err
-			}
-			page = slices.DeleteFunc(page, func(r record) bool { return !r.lost && slices.Contains(parked, r.key()) })
-			for i := range part {
-				sent[part[i].end]++
-			}
+		if clean, err := l.sendPass(ctx, p, page); !clean || err != nil {
+			return false, err
 		}
 	}
-	return l.endPass(ctx, ill, sent)
+	return l.endPass(ctx, p)
+}
+
+// readPass returns the next rows with their keys' lost events before them. The last page has all other lost events.
+func (l *leader) readPass(ctx context.Context, p *pass) (page []record, more bool, err error) {
+	var open *string
+	if l.open != nil {
+		open = &l.open.text
+	}
+	rows, more, err := l.read(ctx, passSQL, p.above, l.done.text, open, l.upTo, p.topics)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, r := range rows {
+		p.above = r.Position
+		end := l.ends.place(&r)
+		if _, isIll := p.sent[end]; isIll && r.Position > *end.stored.From {
+			page = append(page, p.lost.before(&r)...)
+			r.resent = true
+			page = append(page, r)
+		}
+	}
+	if !more {
+		for _, left := range p.lost {
+			page = append(page, left...)
+		}
+	}
+	return page, more, nil
+}
+
+func (l *leader) sendPass(ctx context.Context, p *pass, page []record) (clean bool, err error) {
+	for len(page) > 0 {
+		n, err := l.poll(ctx)
+		if n.paused || err != nil || ctx.Err() != nil {
+			return false, cmp.Or(err, ctx.Err())
+		}
+		if err := l.maintain(ctx); err != nil {
+			return false, err
+		}
+		var part []record
+		part, page = l.cutCall(page)
+		part = slices.Clone(part) // the page does not keep the payloads of lost events
+		parked, clean, err := l.resend(ctx, part, p.from)
+		if err != nil || !clean {
+			return false, err
+		}
+		page = slices.DeleteFunc(page, func(r record) bool { return !r.lost && slices.Contains(parked, r.key()) })
+		for i := range part {
+			p.sent[part[i].end]++
+		}
+	}
+	return true, nil
 }
 
 // holdLaterSQL holds the rows that a pass does not send because an earlier record of their key was refused.
@@ -136,30 +160,30 @@ func (l *leader) resend(
 	return parked, true, l.guarded(ctx, later)
 }
 
-func (l *leader) endPass(ctx context.Context, ill []*finding, sent map[*end]int) (more bool, err error) {
+func (l *leader) endPass(ctx context.Context, p *pass) (again bool, err error) {
 	plan := l.ends.plan(nil)
 	var healed []*finding
 	records := 0
-	for _, f := range ill {
-		switch n := sent[f.end]; {
+	for _, f := range p.ill {
+		switch n := p.sent[f.end]; {
 		case n == 0:
 			f.ready = true // a page comes first
 		case f.isLast:
 			plan[f.topicPartition] = storedEnd{End: f.known, Time: f.time, Expected: f.known}
 			healed, records = append(healed, f), records+n
 		default:
-			more = true
+			again = true
 		}
 	}
 	if len(healed) == 0 {
-		return more, nil
+		return again, nil
 	}
 	if _, _, err := l.change(ctx, nil, setEnds, plan); err != nil {
 		return false, fmt.Errorf("store the end of a heal: %w", err)
 	}
 	l.ends.apply(plan)
 	for _, f := range healed {
-		f.need, f.told = f.known, false
+		f.need, f.isReported = f.known, false
 	}
 	l.cfg.Log.Info("healed", "partitions", len(healed), "records", records)
 	return true, nil

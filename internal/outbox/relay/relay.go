@@ -24,8 +24,9 @@ type Relay struct {
 	metrics *metrics
 	health  health
 	checked bool         // a session passed all checks once, so a refusal may pass
-	told    notification // the last one to a leader
 	call    *publishCall // the last one; it may outlive its session
+
+	notified notification // a follower's last one to the leader
 }
 
 // New returns a [*CheckError] that lists everything wrong with the configuration. It connects to nothing.
@@ -123,10 +124,10 @@ func (r *Relay) follow(ctx context.Context, conn *pgx.Conn, d time.Duration) err
 		wake = nil
 	}
 	for waiting.Err() == nil {
-		if !r.told.isDue {
+		if !r.notified.isDue {
 			select {
 			case <-wake:
-				r.told.isDue = true
+				r.notified.isDue = true
 			case <-waiting.Done():
 				continue
 			}

@@ -90,7 +90,7 @@ func (r *Relay) notifyLeader(ctx context.Context, conn *pgx.Conn) error {
 	defer cancel()
 	var version string
 	var sent bool
-	err := conn.QueryRow(ctx, notifySQL, r.told.cursor, time.Since(r.told.at) >= notifyAgain).Scan(&version, &sent)
+	err := conn.QueryRow(ctx, notifySQL, r.notified.cursor, time.Since(r.notified.at) >= notifyAgain).Scan(&version, &sent)
 	if err != nil && conn.IsClosed() {
 		return fmt.Errorf("notify the leader: %w", err)
 	}
@@ -98,7 +98,7 @@ func (r *Relay) notifyLeader(ctx context.Context, conn *pgx.Conn) error {
 		r.cfg.Log.Warn("notify the leader", "error", err)
 	}
 	if sent || err != nil {
-		r.told = notification{cursor: version, at: time.Now()}
+		r.notified = notification{cursor: version, at: time.Now()}
 	}
 	return nil
 }

@@ -79,6 +79,7 @@
 //	replay.go        a dead letter is delivered again
 //	resume.go        parked events are resumed
 //	crash.go         a record that ends its process
+//	metrics.go       counters and times
 //	history.go       what operators can ask
 //	pause.go         consumers that an operator has paused
 //

@@ -45,6 +45,34 @@ func TestEachPackageOfTheEngineHasAPromiseAndTestsThatHoldIt(t *testing.T) {
 	}
 }
 
+var fileOfList = regexp.MustCompile(`(?m)^//\t\w+\.go +\w`)
+
+func TestListsOfFilesAreComplete(t *testing.T) {
+	t.Parallel()
+	lists := 0
+	walkTree(t, filepath.Join(root, "internal"), func(path string) {
+		list := ""
+		if filepath.Base(path) == "doc.go" {
+			list = read(t, path)
+		}
+		if !fileOfList.MatchString(list) {
+			return
+		}
+		lists++
+		files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*.go"))
+		require.NoError(t, err)
+		for _, file := range files {
+			if name := filepath.Base(file); name != "doc.go" && !strings.HasSuffix(name, "_test.go") {
+				require.Regexp(t, `\b`+regexp.QuoteMeta(name)+`\b`, list, path)
+			}
+		}
+		for _, name := range regexp.MustCompile(`\b\w+\.go\b`).FindAllString(list, -1) {
+			require.FileExists(t, filepath.Join(filepath.Dir(path), name), path)
+		}
+	})
+	require.NotZero(t, lists)
+}
+
 func testsOfTheTree(t *testing.T) map[string]bool {
 	t.Helper()
 	known := map[string]bool{}

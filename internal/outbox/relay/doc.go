@@ -69,6 +69,7 @@
 //
 // In the order in which a leader meets them:
 //
+//	config.go      the configuration
 //	relay.go       sessions, one after the other; a follower waits for the lock
 //	session.go     the session: its settings, the lock, notifications
 //	check.go       servers and tables that it refuses

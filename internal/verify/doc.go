@@ -46,4 +46,14 @@
 // Both sides are read from the beginning, or from [Config].Since. Memory holds at most [Config].Window rows and about
 // as many records, 170 bytes each, and 50 for each dead letter. Larger sides are read several times, a part of the keys
 // and ids each time. A topic with stale events is read once more, with the records of their keys in memory together.
+//
+// # Files
+//
+//	verify.go    a comparison: its look, and two more at each suspect
+//	produced.go  the outbox with a topic
+//	consumed.go  a topic with an inbox
+//	half.go      in both: records and rows are read, page by page and in passes
+//	fact.go      in both: a row or a record, and how facts are grouped
+//	verdict.go   rules, findings and counts
+//	report.go    the verdicts of all services, stored for the console
 package verify

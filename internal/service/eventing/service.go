@@ -1,6 +1,3 @@
-// Package eventing is the common part of every service: one database with an outbox and its relay, one broker with
-// consumers and their inbox. A service declares consumers ([Node.Consume]), writes events through [Node.Outbox] and
-// embeds [Config].
 package eventing
 
 import (

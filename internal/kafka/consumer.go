@@ -297,8 +297,11 @@ type troubleLog struct {
 	consumer *Consumer
 }
 
-// connectionFailed is watermill-kafka's text for it.
-const connectionFailed = "Group consume error"
+// These are watermill-kafka's texts for a connection that failed. The second is no error for it.
+const (
+	connectionFailed = "Group consume error"
+	answerUnknown    = "Received unknown Sarama error"
+)
 
 // Error implements [watermill.LoggerAdapter]. watermill-kafka would connect again, but it leaves a goroutine of each
 // connection until the subscription ends.
@@ -308,6 +311,13 @@ func (l troubleLog) Error(text string, err error, _ watermill.LogFields) {
 		l.consumer.mu.Lock()
 		defer l.consumer.mu.Unlock()
 		l.consumer.endSubscription()
+	}
+}
+
+// Info implements [watermill.LoggerAdapter].
+func (l troubleLog) Info(text string, _ watermill.LogFields) {
+	if text == answerUnknown {
+		l.Error(connectionFailed, sarama.ErrUnknown, nil)
 	}
 }
 

@@ -170,11 +170,18 @@ func (l *lines) all() []string {
 
 func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {
 	t.Parallel()
+	t.Run("a right is missing", func(t *testing.T) { testRefusedJoin(t, kerr.GroupAuthorizationFailed) })
+	t.Run("unknown", func(t *testing.T) { testRefusedJoin(t, kerr.UnknownServerError) })
+}
+
+func testRefusedJoin(t *testing.T, why *kerr.Error) {
+	t.Helper()
+	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
 	topic := kafkatest.Topic(t, brokers, 1)
 	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, newEvent("a", 1)))
 	joins := cluster.Fault(kfake.Fault{
-		Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Err: kerr.GroupAuthorizationFailed, Count: -1,
+		Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Err: why, Count: -1,
 	})
 	log := &lines{}
 	cfg := fast(brokers, kafkatest.Group(t))

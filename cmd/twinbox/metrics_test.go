@@ -21,7 +21,7 @@ type documented struct {
 }
 
 var metricRow = regexp.MustCompile(
-	"^\\| `([a-z_]+)(?:\\{[a-z,]+\\})?` \\| (gauge|counter|histogram)(, from its first on)? \\|")
+	"^\\| `([a-z_]+)(?:\\{[a-z,]+\\})?` \\| (gauge|counter|histogram)(, late)? \\|")
 
 func documentedMetrics(t *testing.T) map[string]documented {
 	t.Helper()

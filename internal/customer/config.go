@@ -19,10 +19,10 @@ type Config struct {
 	VerificationSecret config.Secret  `env:"VERIFICATION_SECRET,required" min:"32" max:"4096" doc:"checks verification links; the same as Notification's"`
 	IdempotencyTTL     time.Duration  `env:"IDEMPOTENCY_TTL" envDefault:"168h" min:"1m" max:"8760h" doc:"how long an answer is kept for retries under its Idempotency-Key"`
 	RequestTimeout     time.Duration  `env:"REQUEST_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one request, its transaction included"`
-	MaxConnections     int            `env:"HTTP_MAX_CONNECTIONS" envDefault:"0" max:"1000000" doc:"connections that the Customer API has open at a time, at most half of the descriptors that the process may open; more wait; 0: a quarter of them, at most 10000"`
+	MaxConnections     int            `env:"HTTP_MAX_CONNECTIONS" envDefault:"0" max:"1000000" doc:"open connections of the Customer API; more wait; 0: a quarter of the descriptors that the process may open, at most 10000"`
 	RateLimit          int            `env:"RATE_LIMIT" envDefault:"6000" max:"1000000000" doc:"requests per client and minute, to one instance; a client is an IPv4 address or an IPv6 /64; 0: clients are not limited, nor are their sign-ups"`
-	TrustedProxies     []netip.Prefix `env:"TRUSTED_PROXIES" format:"network" doc:"networks (CIDR) of the proxies in front of the service, separated by commas: the client is then the last address in X-Forwarded-For that is not one of theirs; unset: the client is the connection's other end, and behind a proxy all people are one client"`
-	SignupsPerMailbox  int            `env:"SIGNUPS_PER_MAILBOX" envDefault:"5" max:"1000000" doc:"sign-ups per mailbox and day, over all instances, each of which sends it a mail; ada+x@ and a.da@ are the mailbox of ada@; beyond it 429; 0: no limit"`
+	TrustedProxies     []netip.Prefix `env:"TRUSTED_PROXIES" format:"network" doc:"networks (CIDR) of the proxies in front of the service, separated by commas: the client is the last address in X-Forwarded-For that is not one of theirs; unset: the connection's other end, so behind a proxy all people are one client"`
+	SignupsPerMailbox  int            `env:"SIGNUPS_PER_MAILBOX" envDefault:"5" max:"1000000" doc:"sign-ups per mailbox and day, over all instances; ada+x@ and a.da@ are the mailbox of ada@; beyond it 429; 0: no limit"`
 	SignupsPerClient   int            `env:"SIGNUPS_PER_CLIENT" envDefault:"1000" max:"1000000" doc:"sign-ups per client and hour, over all instances; beyond it 429; 0, or RATE_LIMIT=0: no limit"`
 
 	eventing.Config

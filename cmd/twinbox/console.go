@@ -15,8 +15,8 @@ import (
 type ConsoleCommand struct {
 	Connection
 
-	Addr string   `help:"Where the page is served, in plain HTTP: on loopback, unless a proxy with TLS stands before it." default:"127.0.0.1:8090" env:"-" placeholder:"HOST:PORT"`
-	Host []string `help:"Name under which it may be asked, beside localhost and IP addresses; may be repeated." env:"-" placeholder:"NAME"`
+	Addr string   `help:"Where the page is served, in plain HTTP: on loopback, unless a proxy with TLS is before it." default:"127.0.0.1:8090" env:"-" placeholder:"HOST:PORT"`
+	Host []string `help:"Name under which it may be asked, besides localhost and IP addresses; may be repeated." env:"-" placeholder:"NAME"`
 	Link []string `help:"Another page to link to; may be repeated." sep:"none" env:"-" placeholder:"TITLE=URL"`
 }
 

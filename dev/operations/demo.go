@@ -27,7 +27,7 @@ type DemoCommand struct {
 	Rate   float64       `help:"Sign-ups a second." default:"20"`
 	For    time.Duration `help:"How long people sign up." default:"25s"`
 	Outage time.Duration `help:"How long Kafka, and PostgreSQL, are away." default:"2s"`
-	Inject []string      `help:"What goes wrong meanwhile: duplicates, poison, kill (each service, with kill -9), kafka, postgres (an outage each), all or none." enum:"all,none,duplicates,poison,kill,kafka,postgres" default:"all" placeholder:"NAME,..."`
+	Inject []string      `help:"What goes wrong: duplicates, poison, kill (each service, with kill -9), kafka, postgres (an outage each), all or none." enum:"all,none,duplicates,poison,kill,kafka,postgres" default:"all" placeholder:"NAME,..."`
 
 	ByMake bool `help:"Stop when the program that started this one is gone." hidden:"" env:"-"`
 }

@@ -16,7 +16,7 @@ type Config struct {
 	Timeout     time.Duration `env:"FORWARD_TIMEOUT" envDefault:"5s" min:"100ms" max:"1m" doc:"for one request"`
 	MaxAttempts int           `env:"FORWARD_MAX_ATTEMPTS" envDefault:"5" min:"1" max:"100" doc:"requests for one event, until it goes to FORWARD_DEAD_TOPIC"`
 	RetryMin    time.Duration `env:"FORWARD_RETRY_MIN" envDefault:"500ms" min:"1ms" max:"1m" doc:"pause before the second request; it doubles up to 30s"`
-	Instance    string        `env:"FORWARD_INSTANCE" doc:"name of this instance, the same after a restart, which then goes on at once with what it was at; not set: another one each time"`
+	Instance    string        `env:"FORWARD_INSTANCE" doc:"name of this instance, the same after a restart, which then continues immediately where it was; not set: another one each time"`
 
 	KafkaBrokers []string `env:"KAFKA_BROKERS,required" format:"address" doc:"brokers, host:port separated by commas"`
 	Topic        string   `env:"FORWARD_TOPIC" envDefault:"customer.users.v1" doc:"topic whose events are forwarded"`

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ var unclear = map[*regexp.Regexp]string{
 	regexp.MustCompile(`\b([Ii]t|which) is no ([a-km-z]|l[^o])`): "is not a",
 }
 
-// No comment and no page uses them.
+// No comment, page or help of a command or a setting uses them.
 func TestWordsAreClear(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{}
@@ -38,7 +39,7 @@ func TestWordsAreClear(t *testing.T) {
 	}
 	walkTree(t, root, func(path string) {
 		if filepath.Ext(path) == ".go" {
-			texts[path] = commentsOf(t, path)
+			texts[path] = wordsOf(t, path)
 		}
 	})
 	for path, text := range texts {
@@ -51,7 +52,8 @@ func TestWordsAreClear(t *testing.T) {
 	}
 }
 
-func commentsOf(t *testing.T, path string) string {
+// wordsOf returns the comments, and the tags that people read.
+func wordsOf(t *testing.T, path string) string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
 	require.NoError(t, err)
@@ -62,6 +64,13 @@ func commentsOf(t *testing.T, path string) string {
 	for _, group := range file.Comments {
 		text.WriteString(group.Text())
 	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if field, is := n.(*ast.Field); is && field.Tag != nil {
+			tag := reflect.StructTag(strings.Trim(field.Tag.Value, "`"))
+			text.WriteString(tag.Get("help") + "\n" + tag.Get("doc") + "\n")
+		}
+		return true
+	})
 	return text.String()
 }
 

@@ -71,8 +71,7 @@ func TestAMailGoesToTheContactAsItIsBySending(t *testing.T) {
 	_, err := b.pool.Exec(t.Context(), `update contact set email = 'countess@example.org'`)
 	require.NoError(t, err)
 	b.start(t)
-	messages, err := b.box.Await(t.Context(), 1)
-	require.NoError(t, err)
+	messages := b.awaitMail(t)
 	require.Equal(t, []string{"countess@example.org"}, messages[0].To)
 }
 
@@ -86,8 +85,7 @@ func TestAMailCarriesNoWordOfTheOneWhoSignedUp(t *testing.T) {
 	}, 1)
 	b.consume(t, domain.UserRenamed{UserID: someone, Name: lure + "!", RenamedAt: time.Now().UTC()}, 2)
 	b.start(t)
-	messages, err := b.box.Await(t.Context(), 1)
-	require.NoError(t, err)
+	messages := b.awaitMail(t)
 	for _, word := range []string{"parcel", "evil.example", "0900"} {
 		require.NotContains(t, messages[0].Text+messages[0].Subject+messages[0].From, word)
 	}

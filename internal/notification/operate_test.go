@@ -115,8 +115,7 @@ func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {
 	require.EqualValues(t, "mail_not_found", unknown.Code)
 
 	b.start(t)
-	messages, err := b.box.Await(t.Context(), 1)
-	require.NoError(t, err)
+	messages := b.awaitMail(t)
 	require.Equal(t, uncertain[0].String()+"@example.com", messages[0].MessageID)
 }
 
@@ -138,9 +137,7 @@ func TestMarkSentSaysSoLikeASender(t *testing.T) {
 	require.Equal(t, 2, b.count(t, `select count(*) from operator_action where verb = 'mark_sent' and kind = 'mail'`))
 	b.put(t, adminapi.Pending, 1)
 	b.start(t)
-	_, err = b.box.Await(t.Context(), 1)
-	require.NoError(t, err)
-	require.Len(t, b.box.Messages(), 1, "a mail marked as sent is not sent")
+	require.Len(t, b.awaitMail(t), 1, "a mail marked as sent is not sent")
 }
 
 func TestNothingIsAnnouncedAfterARollback(t *testing.T) {

@@ -23,8 +23,7 @@ func TestAMailIsSentOnceAndSaysSo(t *testing.T) {
 	b.register(t)
 	b.start(t)
 	b.sender.Wake()
-	messages, err := b.box.Await(t.Context(), 1)
-	require.NoError(t, err)
+	messages := b.awaitMail(t)
 	b.awaitState(t, "done")
 
 	m := messages[0]

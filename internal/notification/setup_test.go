@@ -122,6 +122,12 @@ func (b *bundle) count(t *testing.T, sql string, args ...any) (n int) {
 	return n
 }
 
+func (b *bundle) awaitMail(t *testing.T) []mailbox.Message {
+	t.Helper()
+	testkit.Until(t, func() bool { return len(b.box.Messages()) > 0 }, "no mail came")
+	return b.box.Messages()
+}
+
 func (b *bundle) awaitState(t *testing.T, state string) {
 	t.Helper()
 	defer func() {

@@ -40,7 +40,6 @@ type Mailbox struct {
 	mu       sync.Mutex
 	last     int // number of the newest mail
 	messages []Message
-	changed  chan struct{} // closed at each change
 }
 
 // Start serves until Close. The context bounds the start alone.
@@ -57,7 +56,7 @@ func Start(ctx context.Context, cfg Config) (*Mailbox, error) {
 		return nil, errors.Join(err, smtpListener.Close())
 	}
 	cfg.SMTPAddr, cfg.HTTPAddr = smtpListener.Addr().String(), httpListener.Addr().String()
-	m := &Mailbox{cfg: cfg, listener: smtpListener, changed: make(chan struct{})}
+	m := &Mailbox{cfg: cfg, listener: smtpListener}
 	m.smtp, m.http, m.close = m.newSMTP(), m.newHTTP(), sync.OnceValue(m.stop)
 	// The listeners outlive errors that pass.
 	m.serving.Go(func() { _ = m.smtp.Serve(smtpListener) })
@@ -93,31 +92,11 @@ func (m *Mailbox) HTTPAddr() string { return m.cfg.HTTPAddr }
 
 // Messages returns the kept mails, newest first.
 func (m *Mailbox) Messages() []Message {
-	messages, _ := m.look()
-	return messages
-}
-
-func (m *Mailbox) look() ([]Message, <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	messages := append([]Message{}, m.messages...) // never nil: JSON has an empty list
 	slices.Reverse(messages)
-	return messages, m.changed
-}
-
-// Await returns the mails once there are n, newest first. When ctx ends it returns those there are and the error.
-func (m *Mailbox) Await(ctx context.Context, n int) ([]Message, error) {
-	for {
-		messages, changed := m.look()
-		if len(messages) >= n {
-			return messages, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return messages, fmt.Errorf("await mail %d, there are %d: %w", n, len(messages), ctx.Err())
-		}
-	}
+	return messages
 }
 
 func (m *Mailbox) keep(from string, to []string, raw []byte) {
@@ -128,8 +107,6 @@ func (m *Mailbox) keep(from string, to []string, raw []byte) {
 	message.ID, message.From, message.To, message.ReceivedAt = strconv.Itoa(m.last), from, to, time.Now().UTC()
 	m.messages = append(m.messages, message)
 	m.messages = m.messages[max(0, len(m.messages)-m.cfg.Keep):]
-	close(m.changed)
-	m.changed = make(chan struct{})
 }
 
 const closeTimeout = time.Second

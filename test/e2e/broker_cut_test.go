@@ -18,8 +18,7 @@ import (
 )
 
 type ownBroker struct {
-	node   int
-	dir    string
+	cfg    realkafka.Config
 	server *realkafka.Server
 }
 
@@ -30,25 +29,32 @@ func startBroker(t *testing.T, cfg realkafka.Config) *ownBroker {
 		t.Skipf("needs a real Apache Kafka: make test-kafka, or %s=real", kafkatest.Variable)
 	}
 	cfg.Dir = t.TempDir()
-	server, err := realkafka.Start(t.Context(), cfg)
-	require.NoError(t, err)
-	b := &ownBroker{max(cfg.Node, 1), cfg.Dir, server}
+	b := &ownBroker{cfg: cfg}
+	b.start(t)
+	b.cfg.Addr = b.addr()
 	t.Cleanup(func() { require.NoError(t, b.server.Stop()) })
 	return b
 }
 
 func (b *ownBroker) addr() string { return b.server.Addr() }
 
+func (b *ownBroker) start(t *testing.T) {
+	t.Helper()
+	server, err := realkafka.Start(t.Context(), b.cfg)
+	require.NoError(t, err)
+	b.server = server
+}
+
+// restart is for a broker that was killed.
 func (b *ownBroker) restart(t *testing.T) {
 	t.Helper()
-	again, err := b.server.Restart(t.Context())
-	require.NoError(t, err)
-	b.server = again
+	require.NoError(t, b.server.Stop())
+	b.start(t)
 }
 
 func (b *ownBroker) flushed(t *testing.T, topic string) map[string]int64 {
 	t.Helper()
-	segments, err := filepath.Glob(filepath.Join(b.dir, "data", topic+"-*", "*.log"))
+	segments, err := filepath.Glob(filepath.Join(b.cfg.Dir, "data", topic+"-*", "*.log"))
 	require.NoError(t, err)
 	require.NotEmpty(t, segments)
 	sizes := map[string]int64{}

@@ -83,11 +83,11 @@ func (c *campaign) losses() (list []campaignFault) {
 func (c *campaign) electUncleanly(t *testing.T, leader, lacks *ownBroker) {
 	t.Helper()
 	lacks.server.Kill()
-	awaitLeader(t, c.nodes[0], contract.TopicUsers, int32(leader.node), 1)
+	awaitLeader(t, c.nodes[0], contract.TopicUsers, int32(leader.cfg.Node), 1)
 	c.await(t, 100)
 	leader.server.Kill()
 	lacks.restart(t)
-	awaitLeader(t, c.nodes[0], contract.TopicUsers, int32(lacks.node), 1)
+	awaitLeader(t, c.nodes[0], contract.TopicUsers, int32(lacks.cfg.Node), 1)
 	leader.restart(t)
 	c.awaitInSync(t)
 }

@@ -197,16 +197,6 @@ func (s *Server) Addr() string { return s.addr }
 // Controller returns host:port of the cluster's controller.
 func (s *Server) Controller() string { return s.controller }
 
-// Restart starts a killed server again on its address and data. The data folder must be the caller's.
-func (s *Server) Restart(ctx context.Context) (*Server, error) {
-	if err := s.Stop(); err != nil {
-		return nil, err
-	}
-	cfg := s.cfg
-	cfg.Addr = s.addr
-	return Start(ctx, cfg)
-}
-
 // Done is closed when the process has ended.
 func (s *Server) Done() <-chan struct{} { return s.process.Done() }
 

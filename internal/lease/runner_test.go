@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/failure"
@@ -268,11 +269,12 @@ func TestMetricsCountTheOpenRows(t *testing.T) {
 	require.NoError(t, err)
 	values := map[string]float64{}
 	for _, m := range metrics {
-		value, labels := testkit.Gauge(t, m)
-		for _, label := range labels {
-			if label[0] == "state" {
+		var read dto.Metric
+		require.NoError(t, m.Write(&read))
+		for _, label := range read.GetLabel() {
+			if label.GetName() == "state" {
 				name, _, _ := strings.Cut(strings.TrimPrefix(m.Desc().String(), `Desc{fqName: "`), `"`)
-				values[name+" "+label[1]] = value
+				values[name+" "+label.GetValue()] = read.GetGauge().GetValue()
 			}
 		}
 	}

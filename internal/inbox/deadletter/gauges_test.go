@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/test/testkit"
 )
 
 func measured(t *testing.T, pool *pgxpool.Pool) map[string]float64 {
@@ -18,15 +18,16 @@ func measured(t *testing.T, pool *pgxpool.Pool) map[string]float64 {
 	require.NoError(t, err)
 	values := map[string]float64{}
 	for _, m := range metrics {
-		value, labels := testkit.Gauge(t, m)
+		var read dto.Metric
+		require.NoError(t, m.Write(&read))
 		name := "waiting"
 		if strings.Contains(m.Desc().String(), "oldest_seconds") {
 			name = "oldest"
 		}
-		for _, label := range labels {
-			name += " " + label[1]
+		for _, label := range read.GetLabel() {
+			name += " " + label.GetValue()
 		}
-		values[name] = value
+		values[name] = read.GetGauge().GetValue()
 	}
 	return values
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local"
-	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/dev/local/postgres"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -51,10 +51,9 @@ func runChild(dir string) int {
 }
 
 type child struct {
-	cmd      *exec.Cmd
-	api      string
-	all      []string // API, both admin listeners, broker, SMTP, mailbox page
-	postgres int
+	cmd *exec.Cmd
+	api string
+	all []string // API, both admin listeners, broker, SMTP, mailbox page
 }
 
 func startChild(t *testing.T, dir string, environ ...string) child {
@@ -76,10 +75,11 @@ func startChild(t *testing.T, dir string, environ ...string) child {
 	}
 	all := strings.Fields(line)
 	require.Len(t, all, 6)
-	return child{
-		cmd: cmd, api: all[0], all: all, postgres: localtest.Postmaster(t, filepath.Join(dir, "postgres")),
-	}
+	require.True(t, hasPostgres(dir))
+	return child{cmd: cmd, api: all[0], all: all}
 }
+
+func hasPostgres(dir string) bool { return postgres.IsRunning(filepath.Join(dir, "postgres")) }
 
 func TestSecondProcessIsRefusedAndInterruptLeavesNothing(t *testing.T) {
 	t.Parallel()
@@ -91,11 +91,11 @@ func TestSecondProcessIsRefusedAndInterruptLeavesNothing(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, 1, second.ProcessState.ExitCode())
 	require.Contains(t, string(out), fmt.Sprintf("already runs on %s (process %d)", dir, stack.cmd.Process.Pid))
-	require.False(t, localtest.Gone(stack.postgres), "the first is not disturbed")
+	require.True(t, hasPostgres(dir), "the first is not disturbed")
 
 	require.NoError(t, stack.cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, stack.cmd.Wait(), "a clean stop ends with 0")
-	require.True(t, localtest.Gone(stack.postgres), "PostgreSQL ended before the stack did")
+	require.False(t, hasPostgres(dir), "PostgreSQL ended before the stack did")
 	require.NoFileExists(t, filepath.Join(dir, "postgres", "postmaster.pid"))
 }
 
@@ -109,7 +109,7 @@ func TestKillLeavesNothingAndLosesNothing(t *testing.T) {
 	require.Equal(t, 201, signUp(t, at(stack.api), "ada@example.org"))
 	require.NoError(t, stack.cmd.Process.Kill())
 	require.Error(t, stack.cmd.Wait())
-	testkit.Until(t, func() bool { return localtest.Gone(stack.postgres) })
+	testkit.Until(t, func() bool { return !hasPostgres(dir) })
 
 	again := startChild(t, dir)
 	require.Equal(t, 409, signUp(t, at(again.api), "ADA@example.org"), "she is still there")
@@ -130,7 +130,11 @@ func TestStackWithSettingsEndsWithItsDatabase(t *testing.T) {
 	require.Equal(t, http.StatusCreated, signUp(t, at, "one@example.org"))
 	require.Equal(t, http.StatusTooManyRequests, signUp(t, at, "two@example.org"), "settings reach the services")
 
-	require.NoError(t, syscall.Kill(localtest.Postmaster(t, filepath.Join(dir, "postgres")), syscall.SIGQUIT))
+	content, err := os.ReadFile(filepath.Join(dir, "postgres", "postmaster.pid"))
+	require.NoError(t, err)
+	postmaster, err := strconv.Atoi(strings.Fields(string(content))[0])
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(postmaster, syscall.SIGQUIT))
 	require.ErrorContains(t, <-ended, "postgresql: ended by itself")
 
 	require.NoError(t, start(t, local.Config{Dir: dir}).stop(), "the next start recovers")

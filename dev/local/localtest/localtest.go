@@ -2,13 +2,7 @@
 package localtest
 
 import (
-	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,24 +24,4 @@ func Patient() []string {
 	return []string{
 		"OUTBOX_LEASE=40s", "KAFKA_PUBLISH_TIMEOUT=20s", "KAFKA_SESSION_TIMEOUT=1m", "SMTP_TIMEOUT=15s",
 	}
-}
-
-// Postmaster returns the process id of the server on a data directory.
-func Postmaster(t testing.TB, data string) int {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
-	require.NoError(t, err)
-	first, _, _ := strings.Cut(string(content), "\n")
-	pid, err := strconv.Atoi(first)
-	require.NoError(t, err)
-	return pid
-}
-
-// Gone reports whether a process has ended. Without an init process it stays as a zombie.
-func Gone(pid int) bool {
-	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-		return true
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && strings.Contains(string(stat), ") Z ")
 }

@@ -34,10 +34,10 @@ func TestServerEndsWithAKilledParent(t *testing.T) {
 	dir := filepath.Join(localtest.Folder(t), "data")
 	for range 3 {
 		parent := startParent(t, dir)
-		pid := localtest.Postmaster(t, dir)
+		require.True(t, postgres.IsRunning(dir))
 		require.NoError(t, parent.Process.Kill())
 		require.Error(t, parent.Wait())
-		testkit.Until(t, func() bool { return localtest.Gone(pid) })
+		testkit.Until(t, func() bool { return !postgres.IsRunning(dir) })
 	}
 	parent := startParent(t, dir)
 	socket := socketDir(t, dir)

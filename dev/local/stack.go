@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -28,6 +29,7 @@ type stack struct {
 	group    *service.Group
 	faults   *Faults // never nil
 	at       Addresses
+	awaited  atomic.Value // what the start waits for
 }
 
 func newStack(ctx context.Context, cfg Config, f *folder, logs *logs, log *slog.Logger) (h *stack, err error) {
@@ -50,11 +52,15 @@ func newStack(ctx context.Context, cfg Config, f *folder, logs *logs, log *slog.
 
 // start stops early when a part ends: the group has the reason.
 func (h *stack) start() (err error) {
-	ctx := h.group.Context()
-	if err := h.showProgress(ctx, "PostgreSQL, Kafka and the mailbox", h.startParts); err != nil {
+	ctx, end := context.WithCancel(h.group.Context())
+	defer end()
+	go h.showProgress(ctx)
+	h.awaited.Store("PostgreSQL, Kafka and the mailbox")
+	if err := h.startParts(ctx); err != nil {
 		return err
 	}
-	if err := h.showProgress(ctx, "tables and topics", h.prepare); err != nil {
+	h.awaited.Store("tables and topics")
+	if err := h.prepare(ctx); err != nil {
 		return err
 	}
 	if h.cfg.Faults != nil {
@@ -62,6 +68,7 @@ func (h *stack) start() (err error) {
 			return err
 		}
 	}
+	h.awaited.Store("the services")
 	for _, s := range h.cfg.services() {
 		if h.cfg.Faults != nil {
 			err = h.startProcess(s)
@@ -82,22 +89,10 @@ func (h *stack) start() (err error) {
 
 const progressEvery = 5 * time.Second
 
-func (h *stack) showProgress(ctx context.Context, what string, step func(context.Context) error) error {
-	began, tick, done := time.Now(), time.NewTicker(progressEvery), make(chan error, 1)
-	defer tick.Stop()
-	go func() { done <- step(ctx) }()
-	for {
-		select {
-		case err := <-done:
-			return err
-		case <-tick.C:
-			h.reportProgress(what, began)
-		}
+func (h *stack) showProgress(ctx context.Context) {
+	for began := time.Now(); failure.Sleep(ctx, progressEvery) == nil; {
+		_, _ = fmt.Fprintf(h.logs.screen, "Still waiting after %.0f s for %s\n", time.Since(began).Seconds(), h.awaited.Load())
 	}
-}
-
-func (h *stack) reportProgress(what string, began time.Time) {
-	_, _ = fmt.Fprintf(h.logs.screen, "Still waiting after %d s for %s\n", int(time.Since(began).Seconds()), what)
 }
 
 // prepare does the work of the services' migrate and topics commands.
@@ -169,8 +164,7 @@ const readyPoll = 20 * time.Millisecond
 
 // awaitReady has no limit: a service may wait for its operator.
 func (h *stack) awaitReady(ctx context.Context) error {
-	began := time.Now()
-	for shown := began; ; {
+	for {
 		var waiting []string
 		for _, name := range h.at.Names {
 			var report bytes.Buffer
@@ -182,10 +176,7 @@ func (h *stack) awaitReady(ctx context.Context) error {
 			return nil
 		}
 		reason := strings.Join(waiting, "; ")
-		if time.Since(shown) >= progressEvery {
-			shown = time.Now()
-			h.reportProgress(reason, began)
-		}
+		h.awaited.Store(reason)
 		if err := failure.Sleep(ctx, readyPoll); err != nil {
 			return fmt.Errorf("await readiness of %s: %w", reason, err)
 		}

@@ -3,6 +3,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"net"
 	"os"
 	"sync"
-	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
@@ -33,21 +33,11 @@ type Broker struct {
 	close    sync.Once
 }
 
-// ErrAddressInUse: a different process listens on the address of [Start].
-var ErrAddressInUse = errors.New("address already in use")
-
 // Start loads what [Config.Dir] holds and serves until Close. ctx bounds the start alone. The broker creates no topic
 // on demand.
 func Start(ctx context.Context, cfg Config) (*Broker, error) {
-	addr := cfg.Addr
-	if addr == "" {
-		addr = "127.0.0.1:0"
-	}
 	// A second broker fails here, before it touches any data.
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("start broker on %s: %w", addr, ErrAddressInUse)
-	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", cmp.Or(cfg.Addr, "127.0.0.1:0"))
 	if err != nil {
 		return nil, fmt.Errorf("start broker: %w", err)
 	}

@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"net"
+	"syscall"
 	"testing"
 
 	"github.com/IBM/sarama"
@@ -58,7 +59,7 @@ func TestBusyPortIsAClearError(t *testing.T) {
 	defer func() { require.NoError(t, busy.Close()) }()
 
 	_, err = broker.Start(t.Context(), broker.Config{Addr: busy.Addr().String()})
-	require.ErrorIs(t, err, broker.ErrAddressInUse)
+	require.ErrorIs(t, err, syscall.EADDRINUSE)
 	require.ErrorContains(t, err, busy.Addr().String())
 }
 

@@ -143,7 +143,7 @@ func secretOf(t *testing.T, dir string) string {
 	content, err := os.ReadFile(file)
 	require.NoError(t, err)
 	secret := strings.TrimSpace(string(content))
-	require.Len(t, secret, 64)
+	require.Len(t, secret, 52)
 	return secret
 }
 

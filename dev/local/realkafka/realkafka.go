@@ -64,9 +64,7 @@ const (
 // Start fetches the jars, prepares a new data folder and waits until Kafka answers. If it fails, no process is left. On
 // Linux the process ends with this one.
 func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
-	if cfg.Addr == "" {
-		cfg.Addr = "127.0.0.1:0"
-	}
+	cfg.Addr = cmp.Or(cfg.Addr, "127.0.0.1:0")
 	if cfg.Progress == nil {
 		cfg.Progress = func(string) {}
 	}

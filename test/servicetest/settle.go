@@ -8,9 +8,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox/relay"
 )
+
+const lookEvery = 10 * time.Millisecond
 
 // Settle returns when no work is pending: everything committed is published, each consumer group has committed the end
 // of its topics, no effect is due or held by a claimant, and no scheduled event is overdue. Work that waits for a later
@@ -22,8 +25,6 @@ func (s *System) Settle() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), s.limit)
 	defer cancel()
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
 	var last []string // of the last complete look, or the error if there was none
 	answered := false
 	for _, p := range s.parts { // the test's own commits do not wake the relay
@@ -44,9 +45,7 @@ func (s *System) Settle() {
 		case !answered: // such as a topic without a leader; later the time may have run out
 			last = []string{err.Error()}
 		}
-		select {
-		case <-look.C:
-		case <-ctx.Done():
+		if failure.Sleep(ctx, lookEvery) != nil {
 			s.t.Fatalf("not settled after %s; under way:\n  %s", s.limit, strings.Join(last, "\n  "))
 		}
 	}

@@ -1,7 +1,7 @@
 package kafkatest
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -49,12 +49,9 @@ func ReadAll(t testing.TB, brokers []string, topic string, n int) []*sarama.Cons
 	defer func() { require.NoError(t, consumer.Close()) }()
 
 	var records []*sarama.ConsumerMessage
-	for partition, end := range ends {
-		records = append(records, readPartition(t, consumer, topic, partition, end)...)
+	for _, partition := range slices.Sorted(maps.Keys(ends)) {
+		records = append(records, readPartition(t, consumer, topic, partition, ends[partition])...)
 	}
-	slices.SortFunc(records, func(a, b *sarama.ConsumerMessage) int {
-		return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offset, b.Offset))
-	})
 	return records
 }
 

@@ -22,9 +22,10 @@ type Faults struct {
 	parts map[string]*breakable
 }
 
+// Parts to interrupt, in addition to the services.
 const (
-	faultPostgres = "postgresql"
-	faultKafka    = "broker"
+	PartPostgres = "postgresql"
+	PartKafka    = "broker"
 )
 
 const (
@@ -33,23 +34,9 @@ const (
 	stopProcess = 20 * time.Second
 )
 
-// Kill ends a service with SIGKILL and starts a new process at its addresses. It returns the time until that is ready.
-func (f *Faults) Kill(ctx context.Context, service string) (time.Duration, error) {
-	return f.interrupt(ctx, service, 0)
-}
-
-// StopPostgres kills the database server and starts it again after lasting. It returns the time from that start until
-// all services are ready.
-func (f *Faults) StopPostgres(ctx context.Context, lasting time.Duration) (time.Duration, error) {
-	return f.interrupt(ctx, faultPostgres, lasting)
-}
-
-// StopKafka does the same with the broker.
-func (f *Faults) StopKafka(ctx context.Context, lasting time.Duration) (time.Duration, error) {
-	return f.interrupt(ctx, faultKafka, lasting)
-}
-
-func (f *Faults) interrupt(ctx context.Context, name string, pause time.Duration) (time.Duration, error) {
+// Interrupt kills a service or a part, and starts it again at its addresses after the pause. It returns the time from
+// that start until all services are ready.
+func (f *Faults) Interrupt(ctx context.Context, name string, pause time.Duration) (time.Duration, error) {
 	b, known := f.parts[name]
 	if !known {
 		return 0, fmt.Errorf("interrupt %s: there is no such part", name)

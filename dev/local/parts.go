@@ -121,12 +121,12 @@ func (h *stack) runDatabase(server *postgres.Server) {
 	for _, s := range h.cfg.services() {
 		h.at.Databases[s.Name] = server.DSN(s.Name)
 	}
-	h.runPart(faultPostgres, server, func(ctx context.Context) (part, error) { return server.Restart(ctx) })
+	h.runPart(PartPostgres, server, func(ctx context.Context) (part, error) { return server.Restart(ctx) })
 }
 
 func (h *stack) runBroker(server *broker.Broker, cfg broker.Config) {
 	h.at.KafkaBrokers, cfg.Addr = server.Addr(), server.Addr()
-	h.runPart(faultKafka, server, func(ctx context.Context) (part, error) { return broker.Start(ctx, cfg) })
+	h.runPart(PartKafka, server, func(ctx context.Context) (part, error) { return broker.Start(ctx, cfg) })
 }
 
 func (h *stack) runPart(name string, running part, again func(context.Context) (part, error)) {

@@ -91,7 +91,8 @@ const progressEvery = 5 * time.Second
 
 func (h *stack) showProgress(ctx context.Context) {
 	for began := time.Now(); failure.Sleep(ctx, progressEvery) == nil; {
-		_, _ = fmt.Fprintf(h.logs.screen, "Still waiting after %.0f s for %s\n", time.Since(began).Seconds(), h.awaited.Load())
+		seconds := int(time.Since(began).Seconds())
+		_, _ = fmt.Fprintf(h.logs.screen, "Still waiting after %d s for %s\n", seconds, h.awaited.Load())
 	}
 }
 

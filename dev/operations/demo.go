@@ -128,23 +128,22 @@ func (c *DemoCommand) faults(at local.Addresses, cause *local.Faults) (faults []
 			faults = append(faults, added...)
 		}
 	}
-	away := func(name, what string, restart func(context.Context) (time.Duration, error)) demo.Fault {
+	away := func(name, what, part string, pause time.Duration) demo.Fault {
 		return demo.Fault{Name: name, What: what, Cause: func(ctx context.Context, _ *demo.Run) (string, error) {
-			after, err := restart(ctx)
+			after, err := cause.Interrupt(ctx, part, pause)
 			return fmt.Sprintf("ready again after %.1f s", after.Seconds()), err
 		}}
 	}
 	add("duplicates", demo.Duplicates())
 	add("poison", demo.Poison(strings.Split(at.KafkaBrokers, ",")))
 	for _, name := range services.Names() {
-		add("kill", away("kill "+name, "kill -9 of its process; another one takes its place",
-			func(ctx context.Context) (time.Duration, error) { return cause.Kill(ctx, name) }))
+		add("kill", away("kill "+name, "kill -9 of its process; another one takes its place", name, 0))
 	}
 	add("kafka", away("no Kafka", fmt.Sprintf("the broker is away for %s; people sign up all the same", c.Outage),
-		func(ctx context.Context) (time.Duration, error) { return cause.StopKafka(ctx, c.Outage) }))
+		local.PartKafka, c.Outage))
 	add("postgres", away("no PostgreSQL",
 		fmt.Sprintf("kill -9 of the server, which is away for %s; people try again", c.Outage),
-		func(ctx context.Context) (time.Duration, error) { return cause.StopPostgres(ctx, c.Outage) }))
+		local.PartPostgres, c.Outage))
 	return faults
 }
 

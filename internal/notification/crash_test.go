@@ -99,7 +99,7 @@ func (b *bundle) requireEnding(t *testing.T, want ending, server *testkit.MailSe
 	mails := server.Mails()
 	require.Len(t, mails, want.taken)
 	for _, mail := range mails {
-		require.Equal(t, mails[0].MessageID, mail.MessageID)
+		require.Equal(t, mails[0], mail)
 	}
 	told := 0
 	if want.state == lease.Done {

@@ -126,7 +126,7 @@ func TestTakenThenCut(t *testing.T) {
 			b.awaitState(t, map[string]string{lease.Park: "uncertain", lease.Resend: "done"}[policy])
 			taken := server.Mails()
 			require.Len(t, taken, mails)
-			require.Equal(t, taken[0].MessageID, taken[mails-1].MessageID)
+			require.Equal(t, taken[0], taken[mails-1])
 			require.Equal(t, 1, b.count(t, `select doubts from lease`), "one mail, and one more for each doubt at most")
 		})
 	}

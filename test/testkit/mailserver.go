@@ -41,9 +41,6 @@ type MailAnswer struct {
 // MailScript decides the answer. to is known from MailTo on. Conversations call it concurrently.
 type MailScript func(at MailStage, to string) MailAnswer
 
-// Mail is one that the server accepted.
-type Mail struct{ To, MessageID, Content string }
-
 // MailServer is a running server.
 type MailServer struct {
 	listener net.Listener
@@ -51,7 +48,7 @@ type MailServer struct {
 	secured  *tls.Config // nil: it offers no STARTTLS
 
 	mu    sync.Mutex
-	mails []Mail
+	mails []string
 }
 
 // StartMailServer starts a server for the test. A nil script makes it well-behaved.
@@ -84,8 +81,8 @@ func StartSecuredMailServer(t testing.TB, secured *tls.Config, script MailScript
 // Addr is host:port.
 func (s *MailServer) Addr() string { return s.listener.Addr().String() }
 
-// Mails returns the accepted mails in their order.
-func (s *MailServer) Mails() []Mail {
+// Mails returns the Message-IDs of the accepted mails in their order.
+func (s *MailServer) Mails() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.mails)
@@ -180,17 +177,16 @@ func (t *talk) receive() error {
 	if err != nil {
 		return err
 	}
-	content := first + "\n" + string(rest)
 	if isUsual, err := t.answer(MailDot, ""); err != nil || !isUsual {
 		return err
 	}
-	message, err := mail.ReadMessage(strings.NewReader(content))
+	message, err := mail.ReadMessage(strings.NewReader(first + "\n" + string(rest)))
 	if err != nil {
 		return err
 	}
 	id := strings.Trim(message.Header.Get("Message-ID"), "<>")
 	t.server.mu.Lock()
-	t.server.mails = append(t.server.mails, Mail{To: t.to, MessageID: id, Content: content})
+	t.server.mails = append(t.server.mails, id)
 	t.server.mu.Unlock()
 	_, err = t.answer(MailTaken, "250 2.0.0 taken")
 	return err

@@ -110,7 +110,9 @@ func TestExistingTopicsStayAsTheyAre(t *testing.T) {
 func TestTheBrokerWritesTheTimesOfRecords(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
-	cfg, made, old := kafka.Config{Brokers: brokers}, kafkatest.Group(t), kafkatest.Topic(t, brokers, 1)
+	cfg, made, old := kafka.Config{Brokers: brokers}, kafkatest.Group(t), kafkatest.Group(t)
+	byProducer := &sarama.TopicDetail{NumPartitions: 1, ReplicationFactor: 1}
+	require.NoError(t, kafkatest.Admin(t, brokers).CreateTopic(old, byProducer, false))
 	settings, err := kafka.DescribeTopics(t.Context(), cfg, old)
 	require.NoError(t, err)
 	require.True(t, settings[old].CreateTime)

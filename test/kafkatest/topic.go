@@ -17,14 +17,8 @@ import (
 func Topic(t testing.TB, brokers []string, partitions int32) string {
 	t.Helper()
 	name := Group(t)
-	admin := Admin(t, brokers)
-	detail := &sarama.TopicDetail{NumPartitions: partitions, ReplicationFactor: 1}
-	require.NoError(t, admin.CreateTopic(name, detail, false), "create topic")
-	testkit.Until(t, func() bool {
-		topics, err := admin.DescribeTopics([]string{name})
-		return err == nil && len(topics) == 1 && int32(len(topics[0].Partitions)) == partitions &&
-			!slices.ContainsFunc(topics[0].Partitions, func(p *sarama.PartitionMetadata) bool { return p.Leader < 0 })
-	}, "topic has no leader")
+	cfg := kafka.Config{Brokers: brokers, RequestTimeout: Patience}
+	require.NoError(t, kafka.EnsureTopics(t.Context(), cfg, kafka.Topic{Name: name, Partitions: partitions}))
 	return name
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,6 +43,28 @@ type Box struct {
 
 // Two boxes with one partition would take each other for a process that died.
 var partitions atomic.Int32
+
+// Handlers are typed ones in an [inbox.Mux], or a plain one from [Plain].
+type Handlers interface {
+	Accepts(eventType string) bool
+	HandleMessage(msg *message.Message) ([]*message.Message, error)
+}
+
+// Plain returns a plain Watermill handler of events of the types.
+func Plain(handler message.NoPublishHandlerFunc, types ...string) Handlers {
+	return plain{handler, types}
+}
+
+type plain struct {
+	handler message.NoPublishHandlerFunc
+	types   []string
+}
+
+func (p plain) Accepts(eventType string) bool { return slices.Contains(p.types, eventType) }
+
+func (p plain) HandleMessage(msg *message.Message) ([]*message.Message, error) {
+	return nil, p.handler(msg)
+}
 
 // Strict is for [NewBox] and [Idempotence]: the consumer keeps the order of its keys' versions.
 func Strict(c *inbox.Config) { c.Order = inbox.Strict }

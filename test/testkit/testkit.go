@@ -1,10 +1,15 @@
+// Package testkit holds helpers for tests of any package, and imports no package of the product.
 package testkit
 
 import (
+	"os"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/local/port"
 )
 
 // WaitLimit is how long a test waits before it fails: far longer than anything takes.
@@ -27,4 +32,22 @@ func Until(t testing.TB, condition func() bool, msgAndArgs ...any) {
 		}
 		<-time.After(min(max(waited/10, soonest), latest))
 	}
+}
+
+// ReservePort returns an address on loopback that no request for a free port gets. Connections are refused until a
+// server listens.
+func ReservePort(t testing.TB) string {
+	t.Helper()
+	addrs, err := port.Pick(t.Context(), "127.0.0.1:0")
+	require.NoError(t, err)
+	return addrs[0]
+}
+
+// Script writes a program for sh. No program runs while a forked child has its file open for writing, and other tests
+// fork.
+func Script(t testing.TB, path, text string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755))
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"example.com/twinbox/internal/service"
 )
 
 // drainTimeout bounds the whole stop.
@@ -31,10 +33,11 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	logs := &logs{folder: f, screen: &screen{out: cfg.Err, verbose: cfg.Verbose}}
 	defer func() { err = errors.Join(err, logs.close()) }()
-	log, err := logs.fileLogger("stack", "info", "json") // Run returns the failures that it logs
+	file, err := logs.open("stack")
 	if err != nil {
 		return err
 	}
+	log := service.NewLogger(file, "info", "json") // not on the screen: Run returns the failures that it logs
 	h, err := newStack(ctx, cfg, f, logs, log)
 	if err != nil {
 		return err

@@ -40,19 +40,12 @@ func (l *logs) open(part string) (*os.File, error) {
 func (l *logs) logger(part string) (*slog.Logger, error) { return l.loggerOf(part, "info", "json") }
 
 func (l *logs) loggerOf(part, level, format string) (*slog.Logger, error) {
-	log, err := l.fileLogger(part, level, format)
-	if err != nil {
-		return nil, err
-	}
-	return slog.New(slog.NewMultiHandler(log.Handler(), l.screen.handler(part))), nil
-}
-
-func (l *logs) fileLogger(part, level, format string) (*slog.Logger, error) {
 	file, err := l.open(part)
 	if err != nil {
 		return nil, err
 	}
-	return service.NewLogger(file, level, format), nil
+	log := service.NewLogger(file, level, format)
+	return slog.New(slog.NewMultiHandler(log.Handler(), l.screen.handler(part))), nil
 }
 
 func (l *logs) close() error {

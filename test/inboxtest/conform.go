@@ -63,7 +63,6 @@ func Conform(t *testing.T, setup func(t *testing.T) *Subject) {
 		"many ids that look alike":                 lookalikes,
 		"ids that cannot be remembered":            refusedIDs,
 		"an id that was forgotten":                 forgottenID,
-		"a restart":                                restart,
 		"the store is away":                        storeAway,
 		"the store goes between effect and memory": storeGoes,
 	} {
@@ -263,19 +262,6 @@ func forgottenID(t *testing.T, s *Subject) {
 	require.Equal(t, 2, s.Effects(t, one, id))
 }
 
-func restart(t *testing.T, s *Subject) {
-	process := s.Open(t, one)
-	s.deliver(t, process, id1, inbox.Applied)
-	s.deliver(t, process, id1, inbox.Duplicate)
-	s.deliver(t, process, id1, inbox.Duplicate)
-	if s.Stop != nil {
-		s.Stop(t)
-		s.Start(t)
-	}
-	s.deliver(t, s.Open(t, one), id1, inbox.Duplicate)
-	s.effects(t, id1, 1)
-}
-
 func storeAway(t *testing.T, s *Subject) {
 	process := s.Open(t, one)
 	s.deliver(t, process, id1, inbox.Applied)
@@ -286,7 +272,9 @@ func storeAway(t *testing.T, s *Subject) {
 	s.Start(t)
 	s.effects(t, "id-2", 0)
 	s.deliver(t, process, "id-2", inbox.Applied)
-	s.deliver(t, process, id1, inbox.Duplicate)
+	for _, process := range []Process{process, s.Open(t, one)} {
+		s.deliver(t, process, id1, inbox.Duplicate)
+	}
 	s.effects(t, id1, 1)
 	s.effects(t, "id-2", 1)
 }

@@ -122,7 +122,6 @@ func (b *Box) attempt(msg *message.Message) ([]*message.Message, error) {
 	return produced, err
 }
 
-// Delivery is the result of a delivery.
 type Delivery struct {
 	Outcome    inbox.Outcome
 	Err        error              // of the last attempt, or why there was none

@@ -60,7 +60,6 @@ func On(pool *pgxpool.Pool) *Bundle {
 	}}
 }
 
-// Inbox opens an inbox with Config.
 func (b *Bundle) Inbox(t *testing.T) *inbox.Inbox {
 	t.Helper()
 	in, err := inbox.New(b.Config)
@@ -96,14 +95,12 @@ func (b *Bundle) Note(eventID string) func(context.Context, pgx.Tx) error {
 	}
 }
 
-// Exec runs a statement.
 func (b *Bundle) Exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
 	_, err := b.Pool.Exec(t.Context(), sql, args...)
 	require.NoError(t, err)
 }
 
-// Count reads a number.
 func (b *Bundle) Count(t *testing.T, sql string, args ...any) (n int) {
 	t.Helper()
 	require.NoError(t, b.Pool.QueryRow(t.Context(), sql, args...).Scan(&n))
@@ -129,7 +126,6 @@ type Host struct {
 	Copy      func(context.Context, pgx.Tx, deadletter.Letter) error
 }
 
-// AwaitResume implements [inbox.Host].
 func (h *Host) AwaitResume(ctx context.Context) error {
 	if h.Resumed == nil {
 		return nil
@@ -137,21 +133,18 @@ func (h *Host) AwaitResume(ctx context.Context) error {
 	return h.Resumed(ctx)
 }
 
-// Handled implements [inbox.Host].
 func (h *Host) Handled(e event.Event, outcome inbox.Outcome) {
 	if h.OnOutcome != nil {
 		h.OnOutcome(e, outcome)
 	}
 }
 
-// Attempted implements [inbox.Host].
 func (h *Host) Attempted(ctx context.Context, failure error) {
 	if h.OnFailure != nil && failure != nil {
 		h.OnFailure(ctx, failure)
 	}
 }
 
-// CopyDeadLetter implements [inbox.Host].
 func (h *Host) CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.Letter) error {
 	if h.Copy == nil {
 		return nil
@@ -159,18 +152,14 @@ func (h *Host) CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.
 	return h.Copy(ctx, tx, letter)
 }
 
-// Type is the type of the events.
 const Type = "com.example.test.v1"
 
-// Event is the declaration of the events.
 var Event = event.Define[Data](event.Declaration{Type: Type})
 
-// Data is the payload of the events.
 type Data struct {
 	Value string `json:"value"`
 }
 
-// HandlerFunc handles the events.
 type HandlerFunc = func(ctx context.Context, tx pgx.Tx, e event.Event, data Data) error
 
 // Effect is a handler that adds a row to the ledger.

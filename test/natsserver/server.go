@@ -11,11 +11,10 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Config defines the server's address and data. Dir is required.
 type Config struct {
-	// Addr is host:port. Default 127.0.0.1:0, a free port.
+	// Addr is host:port. Default: a free port of 127.0.0.1.
 	Addr string
-	// Dir keeps the streams. They survive the death of the process, and a power cut with Durable.
+	// Dir is required. It keeps the streams. They survive the death of the process, and a power cut with Durable.
 	Dir string
 	// Durable syncs each write to the disk: about ten times slower.
 	Durable bool

@@ -62,7 +62,6 @@ func (run Run) Serve(t *testing.T, environ []string) Serving {
 	return s
 }
 
-// Status returns the status of a GET.
 func Status(t *testing.T, url string) int {
 	t.Helper()
 	status, _ := Get(t, url)

@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// HTTPFile is the content of an .http file.
 type HTTPFile struct {
 	Variables map[string]string // the lines "@name = value" above the first request
 	Requests  []HTTPFileRequest

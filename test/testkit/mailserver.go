@@ -41,7 +41,6 @@ type MailAnswer struct {
 // MailScript decides the answer. to is known from MailTo on. Conversations call it concurrently.
 type MailScript func(at MailStage, to string) MailAnswer
 
-// MailServer is a running server.
 type MailServer struct {
 	listener net.Listener
 	script   MailScript

@@ -38,7 +38,6 @@ func ServeAPILate(t testing.TB, handler http.Handler, document *OpenAPI) *APICli
 	}), document)
 }
 
-// Answer is an API's answer.
 type Answer struct {
 	Status int
 	Header http.Header

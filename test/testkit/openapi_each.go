@@ -18,7 +18,6 @@ type Ask struct {
 	Headers    []string
 }
 
-// Ask returns a request to this API.
 func (c *APIClient) Ask(path, body string, headers ...string) Ask { return Ask{c, path, body, headers} }
 
 // FaultyAPI are services that answer a good request with a problem.

@@ -85,7 +85,6 @@ func (s *TLSServer) sign(t testing.TB, leaf, by *x509.Certificate) []byte {
 	return der
 }
 
-// Config returns the server's configuration.
 func (s *TLSServer) Config() *tls.Config {
 	return &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.shown.Load(), nil }}
 }

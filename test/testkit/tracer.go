@@ -25,7 +25,6 @@ func (t Tracer) end(ctx context.Context) {
 	}
 }
 
-// TraceQueryStart and the other methods implement pgx's tracers.
 func (t Tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	return t.Begin(ctx)
 }

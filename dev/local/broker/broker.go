@@ -15,9 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// Config defines the broker's address and data.
 type Config struct {
-	// Addr is host:port, also advertised. Default 127.0.0.1:0, a free port.
+	// Addr is host:port, also advertised. Default: a free port of 127.0.0.1.
 	Addr string
 	// Dir keeps topics, records and offsets. It survives the death of the process, not a power cut. Only a fixed port
 	// keeps a second broker out. Default "": memory only.
@@ -26,7 +25,7 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Broker is a running broker. [Broker.Close] writes files that a later start needs.
+// Broker is a running broker.
 type Broker struct {
 	cluster  *kfake.Cluster
 	listener *checking

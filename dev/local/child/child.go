@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Process is a started program.
 type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
@@ -52,7 +51,6 @@ func Start(cmd *exec.Cmd, death syscall.Signal) (*Process, error) {
 	return p, nil
 }
 
-// PID returns the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Done is closed when the program has ended and was waited for.
@@ -126,7 +124,6 @@ type Tail struct {
 
 const tailBytes = 2048
 
-// Write never fails.
 func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -22,7 +22,6 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("lock %s: held by process %d", e.Path, e.PID)
 }
 
-// Lock is a held lock.
 type Lock struct{ file *flock.Flock }
 
 // Take returns a [HeldError] without waiting. The file holds the process id and stays after the release: removing it
@@ -55,7 +54,6 @@ func (l *Lock) noted(err error) (*Lock, error) {
 	return l, nil
 }
 
-// Release releases the lock.
 func (l *Lock) Release() error { return l.file.Unlock() }
 
 func holder(path string) int {

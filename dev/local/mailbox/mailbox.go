@@ -22,13 +22,12 @@ import (
 
 // Config describes one mailbox. The zero value listens on free ports.
 type Config struct {
-	// SMTPAddr and HTTPAddr are loopback addresses, host:port. Default 127.0.0.1:0, a free port.
+	// SMTPAddr and HTTPAddr are loopback addresses, host:port.
 	SMTPAddr, HTTPAddr string
 	// Keep bounds the kept mails; the oldest go first. Default 200.
 	Keep int
 }
 
-// Mailbox is a running mailbox.
 type Mailbox struct {
 	cfg      Config
 	smtp     *smtp.Server
@@ -84,10 +83,8 @@ func IsLoopback(addr string) bool {
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// SMTPAddr returns host:port of the SMTP server.
 func (m *Mailbox) SMTPAddr() string { return m.cfg.SMTPAddr }
 
-// HTTPAddr returns host:port of the page.
 func (m *Mailbox) HTTPAddr() string { return m.cfg.HTTPAddr }
 
 // Messages returns the kept mails, newest first.

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/dev/local/postgres/binaries"
 )
 
-// Server is a running PostgreSQL.
 type Server struct {
 	cfg     Config
 	process *child.Process

@@ -28,9 +28,8 @@ import (
 // Version is the release of Apache Kafka that runs.
 const Version = "4.3.1"
 
-// Config defines the node's address and data.
 type Config struct {
-	// Addr is host:port of the broker. Default 127.0.0.1:0, a free port.
+	// Addr is host:port of the broker. Default: a free port of 127.0.0.1.
 	Addr string
 	// Dir keeps data, log and settings. Default: a temporary folder that Stop removes.
 	Dir string
@@ -46,7 +45,6 @@ type Config struct {
 	Progress func(string)
 }
 
-// Server is a running Kafka.
 type Server struct {
 	cfg              Config
 	addr, controller string
@@ -189,7 +187,6 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// Addr returns host:port of the broker.
 func (s *Server) Addr() string { return s.addr }
 
 // Controller returns host:port of the cluster's controller.

@@ -10,6 +10,7 @@ package kafkatest
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -84,14 +85,10 @@ func start(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, []string) {
 	return cluster, cluster.ListenAddrs()
 }
 
+var notAllowed = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+
 // Group returns a consumer group name that no other test uses: the test's, made safe for Kafka, with a random part.
 func Group(t testing.TB) string {
-	name := strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':
-			return r
-		}
-		return '.'
-	}, t.Name())
+	name := notAllowed.ReplaceAllString(t.Name(), ".")
 	return name[:min(len(name), 120)] + "." + uuid.NewString()[:8]
 }

@@ -3,6 +3,7 @@ package outboxtest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,17 +66,10 @@ func Added(t testing.TB, db DB, filters ...Filter) []event.Event {
 	return pick(events, filters)
 }
 
-func pick(events []event.Event, filters []Filter) (picked []event.Event) {
-	for _, e := range events {
-		fits := true
-		for _, f := range filters {
-			fits = fits && f.fits(e)
-		}
-		if fits {
-			picked = append(picked, e)
-		}
-	}
-	return picked
+func pick(events []event.Event, filters []Filter) []event.Event {
+	return slices.DeleteFunc(slices.Clone(events), func(e event.Event) bool {
+		return slices.ContainsFunc(filters, func(f Filter) bool { return !f.fits(e) })
+	})
 }
 
 // RequireAdded returns the payload of the one picked event of that declaration. With none or several the test fails and

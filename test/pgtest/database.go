@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -96,10 +97,7 @@ func (c *cluster) exec(ctx context.Context, statement string) error {
 		return err
 	}
 	_, err = conn.Exec(ctx, statement)
-	if closeErr := conn.Close(ctx); err == nil {
-		err = closeErr
-	}
-	return err
+	return errors.Join(err, conn.Close(ctx))
 }
 
 func (c *cluster) keepDatabase(name string) {

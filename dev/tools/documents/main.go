@@ -79,12 +79,10 @@ func checkExamples(checker *event.Checker, declared ...event.Declaration) error 
 type topic struct {
 	Name, Owner string
 	Events      []message
-	Readers     []reader
+	Readers     []eventing.Consumer
 }
 
 type message struct{ event.Declaration }
-
-type reader struct{ Name, Topic string }
 
 // File is the name of the event's schema.
 func (m message) File() string { return path.Base(m.DataSchema) }
@@ -144,7 +142,7 @@ func describe(d event.Declaration, all []eventing.Declared) topic {
 		}
 		for _, c := range s.Consumers {
 			if c.Topic == d.Topic {
-				t.Readers = append(t.Readers, reader{c.Name, c.Topic})
+				t.Readers = append(t.Readers, c)
 			}
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
@@ -91,14 +92,11 @@ func NewBox(t testing.TB, pool *pgxpool.Pool, handlers Handlers, configure ...fu
 	}
 	b.config.Host = boxHost{box: b}
 	var err error
-	if b.in, err = inbox.New(b.config); err != nil {
-		t.Fatalf("open inbox: %v", err)
-	}
+	b.in, err = inbox.New(b.config)
+	require.NoError(t, err, "open inbox")
 	b.replayer = inbox.NewReplayer(b.in, b.attempt)
 	const hasOutbox = `select to_regclass('public.outbox') is not null`
-	if err := pool.QueryRow(t.Context(), hasOutbox).Scan(&b.hasOutbox); err != nil {
-		t.Fatalf("look for the outbox: %v", err)
-	}
+	require.NoError(t, pool.QueryRow(t.Context(), hasOutbox).Scan(&b.hasOutbox), "look for the outbox")
 	return b
 }
 
@@ -133,9 +131,7 @@ type Delivery struct {
 func NewEventOf[T any](t testing.TB, of event.Definition[T], key string, version int64, payload T) event.Event {
 	t.Helper()
 	e, err := of.New(key, version, time.Now().UTC().Truncate(time.Microsecond), payload)
-	if err != nil {
-		t.Fatalf("make event: %v", err)
-	}
+	require.NoError(t, err, "make event")
 	e.ID = uuid.Must(uuid.NewV7()).String()
 	return e
 }
@@ -166,9 +162,8 @@ func (b *Box) Deliver(t testing.TB, e event.Event) Delivery {
 	if err != nil {
 		got.Outcome, got.Err = inbox.Failed, err
 	}
-	if got.DeadLetter, err = b.letter(ctx, e.ID); err != nil {
-		t.Fatalf("deliver %s: %v", e.Type, err)
-	}
+	got.DeadLetter, err = b.letter(ctx, e.ID)
+	require.NoError(t, err, "deliver %s", e.Type)
 	if got.DeadLetter != nil && got.Err == nil && got.Outcome == inbox.Dead {
 		got.Err = errors.New(got.DeadLetter.Code + ": " + got.DeadLetter.Error)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
@@ -132,9 +133,7 @@ func (of Idempotence) play(t testing.TB, w way) map[string][]string {
 		of.Configure(&cfg)
 	}
 	in, err := inbox.New(cfg)
-	if err != nil {
-		t.Fatalf("make inbox: %v", err)
-	}
+	require.NoError(t, err, "make inbox")
 	next := handlers.HandleMessage
 	if w.fail {
 		next = statements.around(next)
@@ -142,14 +141,11 @@ func (of Idempotence) play(t testing.TB, w way) map[string][]string {
 	handle := in.BatchMiddleware(next)
 	for msgs := of.messages(t, w); len(msgs) > 0; {
 		n := min(w.batch, len(msgs))
-		if _, err := handle(t.Context(), msgs[:n]); err != nil {
-			t.Fatalf("deliver events: %v", err)
-		}
+		_, err := handle(t.Context(), msgs[:n])
+		require.NoError(t, err, "deliver events")
 		msgs = msgs[n:]
 	}
-	if err := in.Close(t.Context()); err != nil {
-		t.Fatalf("close inbox: %v", err)
-	}
+	require.NoError(t, in.Close(t.Context()), "close inbox")
 	if len(gone) > 0 {
 		t.Fatalf("%s: not every event was applied: %q", w.name, gone)
 	}
@@ -204,9 +200,7 @@ func (of Idempotence) rows(t testing.TB, pool *pgxpool.Pool) map[string][]string
 		}
 		rows, _ := pool.Query(t.Context(), fmt.Sprintf(selectRows, pgx.Identifier{table}.Sanitize()), except)
 		list, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			t.Fatalf("read %s: %v", table, err)
-		}
+		require.NoError(t, err, "read %s", table)
 		found[table] = list
 	}
 	return found

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/test/testkit"
@@ -28,9 +29,7 @@ func (s *statements) pool(t testing.TB, on *pgxpool.Pool) *pgxpool.Pool {
 	cfg := on.Config()
 	cfg.ConnConfig.Tracer = testkit.Tracer{Begin: s.admit}
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
-	if err != nil {
-		t.Fatalf("open pool: %v", err)
-	}
+	require.NoError(t, err, "open pool")
 	t.Cleanup(pool.Close)
 	return pool
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event"
 )
@@ -50,19 +51,14 @@ from public.outbox where topic not like '` + event.CopyPrefix + `%' order by pos
 // dead letters never.
 func Added(t testing.TB, db DB, filters ...Filter) []event.Event {
 	t.Helper()
-	rows, err := db.Query(t.Context(), selectAdded)
-	if err != nil {
-		t.Fatalf("read outbox: %v", err)
-	}
+	rows, _ := db.Query(t.Context(), selectAdded)
 	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e event.Event, err error) {
 		err = row.Scan(&e.ID, &e.Type, &e.Source, &e.Topic, &e.Key, &e.Version, &e.DataSchema, &e.Time, &e.Extensions,
 			&e.Data)
 		e.Time = e.Time.UTC()
 		return e, err
 	})
-	if err != nil {
-		t.Fatalf("read outbox: %v", err)
-	}
+	require.NoError(t, err, "read outbox")
 	return pick(events, filters)
 }
 
@@ -146,10 +142,7 @@ where database = (select oid from pg_catalog.pg_database where datname = current
 
 func uncommitted(t testing.TB, db DB) string {
 	t.Helper()
-	rows, err := db.Query(t.Context(), selectWriters)
-	if err != nil {
-		return ""
-	}
+	rows, _ := db.Query(t.Context(), selectWriters)
 	if n, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int]); err != nil || n == 0 {
 		return ""
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service/eventing"
 )
@@ -16,9 +18,7 @@ import (
 func RequireOwnEventsHandled(t testing.TB, of eventing.Described) {
 	t.Helper()
 	found, err := of.Declare(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var missing []string
 	for _, c := range found.Consumers {
 		if c.Order != inbox.Strict && c.Order != inbox.Latest {
@@ -40,9 +40,7 @@ func RequireOwnEventsHandled(t testing.TB, of eventing.Described) {
 func Consumer(t testing.TB, of eventing.Described, name string) eventing.Consumer {
 	t.Helper()
 	found, err := of.Declare(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	at := slices.IndexFunc(found.Consumers, func(c eventing.Consumer) bool { return c.Name == name })
 	if at < 0 {
 		t.Fatalf("%s has no consumer %s", of.Name, name)
@@ -57,9 +55,7 @@ func RequireServicesAgree(t testing.TB, all ...eventing.Described) {
 	declared := make([]eventing.Declared, len(all))
 	for i, s := range all {
 		found, err := s.Declare(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		declared[i] = found
 	}
 	if problems := findContradictions(declared); problems != nil {

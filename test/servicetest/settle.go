@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/kafka"
@@ -28,9 +29,8 @@ func (s *System) Settle() {
 	var last []string // of the last complete look, or the error if there was none
 	answered := false
 	for _, p := range s.parts { // the test's own commits do not wake the relay
-		if _, err := p.pool.Exec(ctx, `select pg_notify('outbox', '')`); err != nil {
-			s.t.Fatalf("wake the relay of %s: %v", p.name, err)
-		}
+		_, err := p.pool.Exec(ctx, `select pg_notify('outbox', '')`)
+		require.NoError(s.t, err, "wake the relay of %s", p.name)
 	}
 	for {
 		busy, err := s.settled(ctx)
@@ -60,9 +60,7 @@ func (s *System) requireNoDeadLetters(ctx context.Context) {
 	for _, p := range s.parts {
 		rows, _ := p.pool.Query(ctx, selectGivenUp)
 		letters, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			s.t.Fatalf("read dead letters of %s: %v", p.name, err)
-		}
+		require.NoError(s.t, err, "read dead letters of %s", p.name)
 		if len(letters) > 0 {
 			s.t.Fatalf("%s has dead letters (see AllowsDeadLetters):\n  %s", p.name, strings.Join(letters, "\n  "))
 		}

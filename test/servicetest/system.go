@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
@@ -67,26 +68,18 @@ func Start(t testing.TB, services ...Part) *System {
 		p := &part{name: of.Name, pool: pgtest.New(t, of.Migrations...)}
 		s.parts = append(s.parts, p)
 		err := p.pool.QueryRow(t.Context(), `select to_regclass('public.lease') is not null`).Scan(&p.hasLeases)
-		if err != nil {
-			t.Fatalf("look for leases: %v", err)
-		}
+		require.NoError(t, err, "look for leases")
 		p.instance, err = of.Load(known(of, append(environ, "DATABASE_URL="+pgtest.DSN(p.pool))))
-		if err != nil {
-			t.Fatalf("configure %s: %v", of.Name, err)
-		}
+		require.NoError(t, err, "configure %s", of.Name)
 		found, err := p.instance.Declared(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		p.consumers = found.Consumers
 		topics, client = append(topics, p.instance.Topics()...), p.instance.Client("test")
 		for _, c := range found.Consumers {
 			topics = append(topics, p.instance.Shared().Topics(c.Topic)...)
 		}
 	}
-	if err := kafka.EnsureTopics(t.Context(), client, topics...); err != nil {
-		t.Fatalf("make topics: %v", err)
-	}
+	require.NoError(t, kafka.EnsureTopics(t.Context(), client, topics...), "make topics")
 	for _, p := range s.parts {
 		p.run(t)
 	}

@@ -46,27 +46,16 @@ func Start(ctx context.Context, cfg Config) (*Broker, error) {
 		}
 	}
 	checked := newChecking(listener)
-	cluster, err := kfake.NewCluster(options(cfg, checked)...)
+	cluster, err := kfake.NewCluster(
+		kfake.NumBrokers(1), kfake.ClusterID("twinbox-local"), kfake.DataDir(cfg.Dir),
+		kfake.ListenFn(func(string, string) (net.Listener, error) { return checked, nil }),
+		kfake.WithLogger(logAdapter{cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))}),
+	)
 	if err != nil {
 		_ = listener.Close()
 		return nil, fmt.Errorf("load broker data: %w", err)
 	}
 	return &Broker{cluster: cluster, listener: checked}, nil
-}
-
-func options(cfg Config, listener net.Listener) []kfake.Opt {
-	opts := []kfake.Opt{
-		kfake.NumBrokers(1),
-		kfake.ClusterID("twinbox-local"),
-		kfake.ListenFn(func(string, string) (net.Listener, error) { return listener, nil }),
-	}
-	if cfg.Dir != "" {
-		opts = append(opts, kfake.DataDir(cfg.Dir))
-	}
-	if cfg.Log != nil {
-		opts = append(opts, kfake.WithLogger(logAdapter{cfg.Log}))
-	}
-	return opts
 }
 
 // Addr returns host:port with the actual port.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/internal/ops/admin/client"
@@ -42,11 +43,11 @@ func Console(addr string) local.Program {
 		Note:      "signs in one browser; those of earlier starts are signed out",
 		Listeners: []local.Listener{{Name: "console", Flag: "console-addr", Addr: addr, Loopback: true}},
 		Run: func(ctx context.Context, at local.Addresses, log *slog.Logger, ready func(string)) (err error) {
-			remove, err := writeOperators(at)
+			operators, err := writeOperators(at)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, remove()) }()
+			defer func() { err = errors.Join(err, os.RemoveAll(operators)) }()
 			return runConsole(ctx, addr, at, log, ready)
 		},
 	}

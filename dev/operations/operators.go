@@ -3,7 +3,6 @@ package operations
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,31 +26,25 @@ func systemOf(ctx context.Context, at local.Addresses) (system verify.System, er
 }
 
 // A reader of this file sees all of it or none.
-func writeOperators(at local.Addresses) (remove func() error, err error) {
+func writeOperators(at local.Addresses) (file string, err error) {
 	system, err := systemOf(context.Background(), at)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	operators := client.Operators{Services: map[string]string{}, Token: at.AdminToken.Reveal(), Verify: system}
 	for name, listen := range at.Services {
 		operators.Services[name] = local.Reachable(listen.Admin)
 	}
 	content, err := json.MarshalIndent(operators, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("write operators: %w", err)
+	file = filepath.Join(at.Dir, client.OperatorsFile)
+	if err == nil {
+		err = os.WriteFile(file+".new", append(content, '\n'), 0o600)
 	}
-	file := filepath.Join(at.Dir, client.OperatorsFile)
-	err = os.WriteFile(file+".new", append(content, '\n'), 0o600)
 	if err == nil {
 		err = os.Rename(file+".new", file)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("write operators: %w", err)
+		return "", fmt.Errorf("write operators: %w", err)
 	}
-	return func() error {
-		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("remove operators: %w", err)
-		}
-		return nil
-	}, nil
+	return file, nil
 }

@@ -13,8 +13,10 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"example.com/twinbox/dev/local/postgres"
@@ -92,4 +94,24 @@ func (c *cluster) stop() error {
 
 func removeServer(server *postgres.Server, folder string) error {
 	return errors.Join(server.Close(), removeFolder(folder))
+}
+
+// Durable starts a server with fsync on, which the test may kill. It ends with the test.
+func Durable(t testing.TB) *postgres.Server {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	folder, server, err := startServer(ctx, postgres.Config{Durable: true})
+	require.NoError(t, err, "no PostgreSQL for this test")
+	t.Cleanup(func() { require.NoError(t, removeServer(server, folder)) })
+	return server
+}
+
+// Restart starts an ended server of [Durable] again, under its old DSN, until the test ends.
+func Restart(t testing.TB, server *postgres.Server) *postgres.Server {
+	t.Helper()
+	again, err := server.Restart(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, again.Close()) })
+	return again
 }

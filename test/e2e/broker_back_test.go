@@ -52,6 +52,7 @@ func (h *stack) awaitHandled(t *testing.T, more int) {
 
 // The broker loses records that it had acknowledged and not flushed. One service had read them.
 func TestABrokerLosesPower(t *testing.T) {
+	t.Parallel()
 	b := startBroker(t, realkafka.Config{})
 	h, customer, notification := withTwo(t, []string{b.addr()})
 	crowd := h.populate(t, "a")
@@ -75,6 +76,7 @@ func TestABrokerLosesPower(t *testing.T) {
 }
 
 func TestABrokerLosesPowerUnderLoad(t *testing.T) {
+	t.Parallel()
 	b := startBroker(t, realkafka.Config{})
 	h, customer, _ := withTwo(t, []string{b.addr()})
 	crowd := h.populate(t, "a")
@@ -89,6 +91,7 @@ func TestABrokerLosesPowerUnderLoad(t *testing.T) {
 }
 
 func TestALeaderIsElectedThatLacksRecords(t *testing.T) {
+	t.Parallel()
 	brokers := startThree(t)
 	first := []string{brokers[0].addr()}
 	admin := kafkatest.Admin(t, first)
@@ -123,7 +126,7 @@ func TestALeaderIsElectedThatLacksRecords(t *testing.T) {
 
 func TestATopicIsDeletedAndMadeAnew(t *testing.T) {
 	parallel(t)
-	h, customer, _ := withTwo(t, kafkatest.Brokers(t))
+	h, customer, _ := withTwo(t, kafkatest.OwnBrokers(t))
 	crowd := h.populate(t, "a")
 	crowd.await(t, 60)
 	h.awaitHandled(t, 10)
@@ -136,6 +139,7 @@ func TestATopicIsDeletedAndMadeAnew(t *testing.T) {
 
 // The log loses the events that the database had lost, during the heal or after it.
 func TestTheDatabaseGoesBackAndThenTheBroker(t *testing.T) {
+	t.Parallel()
 	for name, isHealed := range map[string]bool{"in the heal": false, "behind the heal": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // each has a broker of its own
@@ -169,6 +173,7 @@ func TestTheDatabaseGoesBackAndThenTheBroker(t *testing.T) {
 
 // The relay has no look at the log in between: events that both lost are gone.
 func TestTheBrokerGoesBackAndThenTheDatabase(t *testing.T) {
+	t.Parallel()
 	broker := startBroker(t, realkafka.Config{})
 	b := newBackStack(t, customerService, []string{broker.addr()})
 	ada := b.signUpWitness(t)

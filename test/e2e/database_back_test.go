@@ -132,7 +132,7 @@ func TestAStandbyIsPromotedThatLackedCommits(t *testing.T) {
 	for _, name := range []string{customerService, notificationService} {
 		t.Run(name, func(t *testing.T) {
 			parallel(t)
-			b := newBackStack(t, name, kafkatest.Brokers(t))
+			b := newBackStack(t, name, kafkatest.OwnBrokers(t))
 			ada := b.signUpWitness(t)
 			crowd := b.populate(t, "a")
 			crowd.await(t, 40)
@@ -156,7 +156,7 @@ func TestAStandbyIsPromotedThatLackedCommits(t *testing.T) {
 
 func TestAStandbyIsPromotedThatHasAllCommits(t *testing.T) {
 	parallel(t)
-	b := newBackStack(t, customerService, kafkatest.Brokers(t))
+	b := newBackStack(t, customerService, kafkatest.OwnBrokers(t))
 	crowd := b.populate(t, "a")
 	standby := b.cluster.standby(t)
 	crowd.await(t, 40)
@@ -180,7 +180,7 @@ func TestABackupIsRestoredToATarget(t *testing.T) {
 	for _, name := range []string{customerService, notificationService} {
 		t.Run(name, func(t *testing.T) {
 			parallel(t)
-			b := newBackStack(t, name, kafkatest.Brokers(t))
+			b := newBackStack(t, name, kafkatest.OwnBrokers(t))
 			ada := b.signUpWitness(t)
 			crowd := b.populate(t, "a")
 			crowd.await(t, 20)
@@ -204,7 +204,7 @@ func TestABackupIsRestoredToATarget(t *testing.T) {
 // confirmed.
 func TestABackupIsRestoredWithoutATarget(t *testing.T) {
 	parallel(t)
-	b := newBackStack(t, customerService, kafkatest.Brokers(t), "OUTBOX_HEAL_WITHIN=1ms")
+	b := newBackStack(t, customerService, kafkatest.OwnBrokers(t), "OUTBOX_HEAL_WITHIN=1ms")
 	crowd := b.populate(t, "a")
 	crowd.await(t, 20)
 	backup := b.cluster.backup(t)
@@ -244,7 +244,7 @@ func (h *stack) confirm(t *testing.T, db *pgxpool.Pool, code string) {
 // A copy of the data directory runs elsewhere, with production's broker and names. It must not publish.
 func TestACopyOfTheDataTalksToProduction(t *testing.T) {
 	parallel(t)
-	b := newBackStack(t, customerService, kafkatest.Brokers(t))
+	b := newBackStack(t, customerService, kafkatest.OwnBrokers(t))
 	crowd := b.populate(t, "a")
 	crowd.await(t, 20)
 	dir := b.cluster.backup(t)
@@ -282,7 +282,7 @@ func TestPostgresIsKilledAndLosesNothing(t *testing.T) {
 	for _, name := range []string{customerService, notificationService} {
 		t.Run(name, func(t *testing.T) {
 			parallel(t)
-			b := newBackStack(t, name, kafkatest.Brokers(t))
+			b := newBackStack(t, name, kafkatest.OwnBrokers(t))
 			crowd := b.populate(t, "a")
 			for range 3 {
 				crowd.await(t, 30)

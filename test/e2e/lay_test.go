@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-func stackBrokers(t *testing.T) []string { return kafkatest.Brokers(t) }
+func stackBrokers(t *testing.T) []string { return kafkatest.OwnBrokers(t) }
 
 func customerDatabase(t *testing.T) *pgxpool.Pool { return pgtest.New(t, migrations.ForCustomer()...) }
 

@@ -10,6 +10,10 @@ import (
 
 func TestMain(m *testing.M) {
 	service.StartTracing()
-	_ = flag.Set("test.parallel", "4") // each is a whole system, with leases of seconds
+	parallel := "4" // each is a whole system, with leases of seconds
+	if kafkatest.IsReal() {
+		parallel = "3" // and a broker
+	}
+	_ = flag.Set("test.parallel", parallel)
 	kafkatest.Main(m)
 }

@@ -35,10 +35,10 @@ type stack struct {
 	notificationEnv            []string
 }
 
-// newStack makes the topics anew on a shared broker, so such tests do not run in parallel.
+// newStack makes the topics anew, because a real broker has those of the last test.
 func newStack(t *testing.T, more ...string) *stack {
 	t.Helper()
-	return newStackOn(t, kafkatest.Brokers(t), pgtest.New(t, migrations.ForCustomer()...), more...)
+	return newStackOn(t, kafkatest.OwnBrokers(t), pgtest.New(t, migrations.ForCustomer()...), more...)
 }
 
 func newStackOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more ...string) *stack {
@@ -55,17 +55,13 @@ func newStackOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more .
 	common := []string{
 		"ENVIRONMENT=" + environment(t),
 		"KAFKA_BROKERS=" + brokers[0],
-
-		"KAFKA_PUBLISH_TIMEOUT=1s",
-		"KAFKA_SESSION_TIMEOUT=" + sessionTimeout(),
-		"OUTBOX_LEASE=2s",
 		"OUTBOX_POLL=50ms",
 		"INBOX_RETRY_MIN=10ms",
 		"VERIFICATION_SECRET=0123456789abcdef0123456789abcdef",
 		"ADMIN_ADDR=127.0.0.1:0",
 		"LOG_LEVEL=warn",
 	}
-	common = append(common, more...)
+	common = append(append(common, timeouts()...), more...)
 	h.customerEnv = append([]string{
 		"DATABASE_URL=" + pgtest.DSN(h.customerDB), "HTTP_ADDR=" + testkit.ReservePort(t), // the same after a crash
 		"SIGNUPS_PER_CLIENT=0", // all people of a test are one client
@@ -78,12 +74,15 @@ func newStackOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more .
 	return h
 }
 
-// sessionTimeout is a second where the broker is ours, else the least that a broker allows by default.
-func sessionTimeout() string {
-	if choice := os.Getenv(kafkatest.Variable); choice == "" || choice == "real" {
-		return "1s"
+// timeouts returns short ones, because tests of a crash wait for them. A real broker takes longer to answer.
+func timeouts() []string {
+	switch {
+	case kafkatest.IsShared(): // by default a broker allows no shorter sessions than 6 s
+		return []string{"KAFKA_PUBLISH_TIMEOUT=1s", "OUTBOX_LEASE=2s", "KAFKA_SESSION_TIMEOUT=6s"}
+	case kafkatest.IsReal():
+		return []string{"KAFKA_PUBLISH_TIMEOUT=3s", "OUTBOX_LEASE=5s", "KAFKA_SESSION_TIMEOUT=2s"}
 	}
-	return "6s"
+	return []string{"KAFKA_PUBLISH_TIMEOUT=1s", "OUTBOX_LEASE=2s", "KAFKA_SESSION_TIMEOUT=1s"}
 }
 
 func (h *stack) endMailLeases(t *testing.T) {

@@ -121,10 +121,10 @@ func count(t *testing.T, db *pgxpool.Pool, sql string) (n int) {
 	return n
 }
 
-// parallel runs a test alone on a real broker, where tests share topics.
+// parallel runs a test alone on a shared broker, where tests share topics.
 func parallel(t *testing.T) {
 	t.Helper()
-	if !kafkatest.IsReal() {
+	if !kafkatest.IsShared() {
 		t.Parallel()
 	}
 }

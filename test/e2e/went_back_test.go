@@ -249,7 +249,7 @@ func (h *stack) rows(t *testing.T, db *pgxpool.Pool, topic string) map[string]sa
 // within gives up early, because the list of missing things then helps more than a failed condition.
 func within(t *testing.T, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience / 2)
+	deadline := time.Now().Add(testkit.WaitLimit * 3 / 4)
 	testkit.Until(t, func() bool { return condition() || time.Now().After(deadline) })
 }
 

@@ -3,7 +3,7 @@
 //
 //	unset        a fresh in-process broker for each call of [Brokers]
 //	host:port    that broker, shared by all tests, with a test's own topics and groups
-//	real         a real Apache Kafka, started once per test binary (without java and mvn the tests fail)
+//	real         a real Apache Kafka, shared by all tests of the binary (without java and mvn the tests fail)
 //
 // Fault injection needs the in-process broker: [Fake] skips its test when the variable is set.
 package kafkatest
@@ -57,11 +57,24 @@ func Brokers(t testing.TB) []string {
 		_, addrs := start(t)
 		return addrs
 	case "real":
-		return []string{startReal(t)}
+		return []string{sharedReal(t)}
 	default:
 		return strings.Split(choice, ",")
 	}
 }
+
+// OwnBrokers returns the addresses of a broker that no other test uses until this one ends, unless [IsShared]. A real
+// Kafka keeps the topics and groups of the tests before.
+func OwnBrokers(t testing.TB) []string {
+	t.Helper()
+	if os.Getenv(Variable) == "real" {
+		return []string{ownReal(t)}
+	}
+	return Brokers(t)
+}
+
+// IsShared reports whether [Variable] names a broker. Tests whose topics have the same name must run alone.
+func IsShared() bool { return IsReal() && os.Getenv(Variable) != "real" }
 
 // IsReal reports whether [Brokers] returns a real Kafka.
 func IsReal() bool { return os.Getenv(Variable) != "" }

@@ -16,29 +16,60 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
+// real are the servers of the test binary. A start holds the lock, because the first one may fetch.
 var real struct {
 	sync.Mutex
-	server *realkafka.Server
-	err    error
+	err    error // of a start
+	all    []*realkafka.Server
+	shared *realkafka.Server
+	free   []*realkafka.Server // no test owns them
 }
 
 // startReal fails the test when java or mvn is missing: no test is skipped.
-func startReal(t testing.TB) string {
+func startReal(t testing.TB) *realkafka.Server {
 	t.Helper()
-	real.Lock()
-	defer real.Unlock()
-	if real.server == nil && real.err == nil {
+	if real.err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // the first time it is fetched
 		defer cancel()
-		real.server, real.err = realkafka.Start(ctx, realkafka.Config{
+		var server *realkafka.Server
+		server, real.err = realkafka.Start(ctx, realkafka.Config{
 			Progress: func(what string) { _, _ = os.Stderr.WriteString("kafkatest: " + what + "\n") },
 		})
 		if real.err == nil {
-			real.err = coordinate(ctx, real.server.Addr())
+			real.all = append(real.all, server)
+			real.err = coordinate(ctx, server.Addr())
 		}
 	}
 	require.NoError(t, real.err, "start the real Kafka")
-	return real.server.Addr()
+	return real.all[len(real.all)-1]
+}
+
+func sharedReal(t testing.TB) string {
+	t.Helper()
+	real.Lock()
+	defer real.Unlock()
+	if real.shared == nil {
+		real.shared = startReal(t)
+	}
+	return real.shared.Addr()
+}
+
+func ownReal(t testing.TB) string {
+	t.Helper()
+	real.Lock()
+	defer real.Unlock()
+	if len(real.free) == 0 {
+		real.free = append(real.free, startReal(t))
+	}
+	last := len(real.free) - 1
+	server := real.free[last]
+	real.free = real.free[:last]
+	t.Cleanup(func() {
+		real.Lock()
+		defer real.Unlock()
+		real.free = append(real.free, server)
+	})
+	return server.Addr()
 }
 
 // The first group makes the broker create its topic of offsets. Until coordinate returns, the broker may refuse clients
@@ -68,8 +99,8 @@ func coordinate(ctx context.Context, addr string) (err error) {
 func stopReal() {
 	real.Lock()
 	defer real.Unlock()
-	if real.server != nil {
-		if err := real.server.Stop(); err != nil {
+	for _, server := range real.all {
+		if err := server.Stop(); err != nil {
 			_, _ = os.Stderr.WriteString("kafkatest: " + err.Error() + "\n")
 		}
 	}

@@ -55,7 +55,7 @@ type Server struct {
 }
 
 const (
-	startTimeout = 60 * time.Second
+	startTimeout = 2 * time.Minute
 	stopTimeout  = 20 * time.Second
 )
 

@@ -320,6 +320,8 @@ func TestSinceFindsWhatTheWindowCuts(t *testing.T) {
 func TestALossIsJudgedByTheTimeInTheID(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
+	byProducer := map[string]*string{"message.timestamp.type": new("CreateTime")} // the log begins an hour ago
+	require.NoError(t, s.admin(t).AlterConfig(sarama.TopicResource, s.topic, byProducer, false))
 	gone := map[int32]int64{}
 	for p := range int32(partitions) {
 		gone[p] = int64(len(s.records(t, p, 0)))

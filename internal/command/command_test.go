@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,9 +21,25 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
+// keysSQL creates the table of a service that uses Idempotency-Key.
+const keysSQL = `-- +goose Up
+create table idempotency_key (
+    scope       text        not null,
+    key         text        not null,
+    fingerprint bytea       not null,
+    status      integer     not null,
+    body        bytea       not null,
+    created_at  timestamptz not null default clock_timestamp(),
+    expires_at  timestamptz not null,
+    metadata    jsonb,
+    primary key (scope, key)
+);
+`
+
 func open(t *testing.T) *pgxpool.Pool {
 	t.Helper()
-	return pgtest.New(t, migrations.ForCustomer()...)
+	keys := migrations.Set{Name: "keys", FS: fstest.MapFS{"0001_keys.sql": {Data: []byte(keysSQL)}}}
+	return pgtest.New(t, migrations.Outbox, keys)
 }
 
 func answer(ctx context.Context, pool *pgxpool.Pool, fingerprint string, keep time.Duration) (command.Answer, error) {

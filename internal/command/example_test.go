@@ -33,7 +33,7 @@ func addToStock(ctx context.Context, pool *pgxpool.Pool, box *outbox.Outbox) (ve
 
 func ExampleRetry() {
 	ctx := context.Background()
-	pool, drop := pgtest.Open(migrations.ForCustomer()...)
+	pool, drop := pgtest.Open(migrations.Outbox)
 	defer drop()
 	box, err := outbox.New(outbox.Config{Source: "/shop"})
 	if err != nil {

@@ -26,6 +26,7 @@ for path in "internal/$name" "cmd/$name" "examples/$name" "internal/contract/$na
 done
 ! git grep -qE "\"(.+/)?$name\"\$" -- 'examples/hello/*.go' 'examples/cmd/hello/*.go' internal/services/services.go ||
 	refuse "NAME=$name is taken: a service imports a package of that name."
+! git grep -qE "(name:\"|Flag: \")$name-addr\"" -- dev || refuse "NAME=$name is taken: make run has --$name-addr."
 ! git grep -q "^  $name:" -- '*compose.yml' || refuse "NAME=$name is taken: a container has it."
 operators=$((port + 1))
 for number in "$port" "$operators"; do

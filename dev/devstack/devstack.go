@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, extension
 }
 
 func newCommands(extensions []local.Extension) *Commands {
-	c := &Commands{Run: RunCommand{extensions: extensions}}
+	c := &Commands{Run: RunCommand{Addresses: kong.Plugins{newAddresses()}, extensions: extensions}}
 	for _, e := range extensions {
 		if e.Flags != nil {
 			c.Run.Extensions = append(c.Run.Extensions, e.Flags)

@@ -36,7 +36,7 @@ func TestUsage(t *testing.T) {
 		stdout, stderr string
 	}{
 		"help":            {[]string{"--help"}, 0, "TWINBOX_*", ""},
-		"help of run":     {[]string{"run", "--help"}, 0, "TWINBOX_CUSTOMER_ADDR", ""},
+		"help of run":     {[]string{"run", "--help"}, 0, "TWINBOX_KAFKA_ADDR", ""},
 		"no command":      {nil, 2, "", "devstack: expected"},
 		"unknown command": {[]string{"walk"}, 2, "", "walk"},
 		"unknown flag":    {[]string{"run", "--port=1"}, 2, "", "--port"},
@@ -74,10 +74,11 @@ func TestBusyPort(t *testing.T) {
 	defer func() { require.NoError(t, taken.Close()) }()
 	var stderr bytes.Buffer
 	code := run(t.Context(), []string{
-		"run", "--dir", filepath.Join(t.TempDir(), "state"), "--customer-addr", taken.Addr().String(),
-	}, &bytes.Buffer{}, &stderr, nil)
+		"run", "--dir", filepath.Join(t.TempDir(), "state"), "--service-admin-addr", "extra=" + taken.Addr().String(),
+	}, &bytes.Buffer{}, &stderr, []local.Extension{newExtension()})
 	require.Equal(t, 1, code)
-	require.Contains(t, stderr.String(), taken.Addr().String()+" is in use; take a free port with --customer-addr")
+	require.Contains(t, stderr.String(),
+		taken.Addr().String()+" is in use; take a free port with --service-admin-addr=extra")
 }
 
 // The ports are those of the README.
@@ -86,22 +87,21 @@ func TestDefaults(t *testing.T) {
 	commands := newCommands(nil)
 	parser, err := kong.New(commands, kong.DefaultEnvars("TWINBOX"))
 	require.NoError(t, err)
-	_, err = parser.Parse([]string{"run"})
+	parsed, err := parser.Parse([]string{"run"})
 	require.NoError(t, err)
 	run := commands.Run
 	require.Equal(t, []string{".twinbox", "127.0.0.1:8025", "127.0.0.1:1025", "127.0.0.1:9092"},
 		[]string{run.Config.Dir, run.Config.Mailbox, run.Config.SMTP, run.Config.Kafka})
-	listen, err := run.listen(nil)
+	listen, err := run.listen(parsed, nil)
 	require.NoError(t, err)
-	require.Equal(t, local.Listen{API: "127.0.0.1:8080", Admin: "127.0.0.1:8081"}, listen["customer"])
 	for _, s := range services.All() {
 		want := local.Listen{API: s.Unset().Value("HTTP_ADDR"), Admin: s.Unset().Value("ADMIN_ADDR")}
 		require.Equal(t, want, listen[s.Name], s.Name)
 	}
 	require.Len(t, listen, len(services.All()))
-	run.ServiceAddr = map[string]string{"custmer": "127.0.0.1:0"}
-	_, err = run.listen(nil)
-	require.ErrorContains(t, err, "custmer")
+	run.ServiceAddr = map[string]string{"none": "127.0.0.1:0"}
+	_, err = run.listen(parsed, nil)
+	require.ErrorContains(t, err, "an address is given for none, which does not run")
 	for _, node := range parser.Model.Children {
 		for _, flag := range node.Flags {
 			require.True(t, flag.Hidden || len(flag.Envs) > 0, flag.Name)
@@ -112,14 +112,15 @@ func TestDefaults(t *testing.T) {
 func TestVariables(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	for name, value := range map[string]string{
-		"TWINBOX_DIR": dir, "TWINBOX_SET": "OUTBOX_POLL=often", "TWINBOX_CUSTOMER_ADDR": "127.0.0.1:0", "INBOX_BATCH": "7",
+		"TWINBOX_DIR": dir, "TWINBOX_SET": "OUTBOX_POLL=often", "TWINBOX_KAFKA_ADDR": "127.0.0.1:0", "INBOX_BATCH": "7",
 	} {
 		t.Setenv(name, value)
 	}
-	code, _, stderr := invoke(t, "run")
+	var stderr bytes.Buffer
+	code := run(t.Context(), []string{"run"}, &bytes.Buffer{}, &stderr, []local.Extension{newExtension()})
 	require.Equal(t, 2, code)
-	require.Contains(t, stderr, "OUTBOX_POLL")
-	require.Contains(t, stderr, "Not used from your shell: INBOX_BATCH. ")
+	require.Contains(t, stderr.String(), "OUTBOX_POLL")
+	require.Contains(t, stderr.String(), "Not used from your shell: INBOX_BATCH. ")
 }
 
 func newExtension() local.Extension {
@@ -132,9 +133,7 @@ func newExtension() local.Extension {
 			Greet greetCommand `cmd:"" help:"Say hello."`
 		}{},
 		Add: func(cfg *local.Config) {
-			extra := services.All()[0]
-			extra.Name = "extra"
-			cfg.Extra = append(cfg.Extra, extra)
+			cfg.Extra = append(cfg.Extra, localtest.Service("extra").Describe())
 			cfg.Programs = append(cfg.Programs, local.Program{
 				Name: "page", Title: "Page",
 				Listeners: []local.Listener{{Name: "page", Flag: "page-addr", Addr: flags.PageAddr}},
@@ -164,26 +163,25 @@ func TestAnExtensionsFlagsAndCommands(t *testing.T) {
 	stdout.Reset()
 	require.Zero(t, run(t.Context(), []string{"run", "--help"}, &stdout, &stderr, []local.Extension{newExtension()}))
 	require.Contains(t, stdout.String(), "TWINBOX_PAGE_ADDR")
-	args := []string{"run", "--dir", filepath.Join(t.TempDir(), "state"), "--page-addr", "x", "--service-addr", "extra=y"}
+	args := []string{
+		"run", "--dir", filepath.Join(t.TempDir(), "state"), "--page-addr", "x", "--service-admin-addr", "extra=y",
+	}
 	require.Equal(t, 2, run(t.Context(), args, &stdout, &stderr, []local.Extension{newExtension()}))
 	require.Contains(t, stderr.String(), `page: --page-addr "x"`)
-	require.Contains(t, stderr.String(), `Extra API: --service-addr=extra "y"`)
+	require.Contains(t, stderr.String(), `Extra admin: --service-admin-addr=extra "y"`)
 }
 
 func TestRun(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(localtest.Folder(t), "state")
-	args := []string{"run", "--dir", dir, "--set", "OUTBOX_POLL=100ms", "--set", "MAIL_LEASE=90s"}
-	for _, part := range []string{"customer", "customer-admin", "notification-admin", "mailbox", "smtp", "kafka", "page"} {
+	args := []string{"run", "--dir", dir, "--set", "OUTBOX_POLL=100ms", "--set", "INBOX_BATCH=7"}
+	for _, part := range []string{"mailbox", "smtp", "kafka", "page"} {
 		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
 	}
 	for _, s := range services.All() {
-		if s.Name == "customer" || s.Name == "notification" {
-			continue
-		}
-		args = append(args, "--service-admin-addr", s.Name+"=127.0.0.1:0")
+		args = append(args, "--"+s.Name+"-admin-addr", "127.0.0.1:0")
 		if len(s.API) > 0 {
-			args = append(args, "--service-addr", s.Name+"=127.0.0.1:0")
+			args = append(args, "--"+s.Name+"-addr", "127.0.0.1:0")
 		}
 	}
 	for _, setting := range localtest.Patient() {
@@ -193,14 +191,8 @@ func TestRun(t *testing.T) {
 	defer cancel()
 	out := &untilSummary{done: cancel}
 	var stderr bytes.Buffer
-	extension := newExtension()
-	add := extension.Add
-	extension.Add = func(cfg *local.Config) {
-		add(cfg)
-		cfg.Extra = nil // it would be a second customer
-	}
-	require.Equal(t, 0, run(ctx, args, out, &stderr, []local.Extension{extension}), stderr.String())
-	require.Contains(t, out.text.String(), "curl -XPOST 127.0.0.1:")
+	require.Equal(t, 0, run(ctx, args, out, &stderr, []local.Extension{newExtension()}), stderr.String())
+	require.Contains(t, out.text.String(), "Extra admin")
 	require.Regexp(t, `Page +http://page/127.0.0.1:0\n`, out.text.String())
 	require.NotContains(t, stderr.String(), "level=", "no warnings")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -20,11 +21,10 @@ import (
 type RunCommand struct {
 	Config local.Config `embed:""`
 
-	CustomerAddr          string `help:"Customer API. Port 0 takes a free one, here and below." default:"127.0.0.1:8080"`
-	CustomerAdminAddr     string `help:"Customer's /livez, /readyz, /metrics." default:"127.0.0.1:8081"`
-	NotificationAdminAddr string `help:"Notification's /livez, /readyz, /metrics." default:"127.0.0.1:8082"`
+	// Addresses has --NAME-addr and --NAME-admin-addr of each service.
+	Addresses kong.Plugins `embed:""`
 
-	ServiceAddr      map[string]string `help:"Where the API of another service listens, by its name." placeholder:"NAME=HOST:PORT;..."`
+	ServiceAddr      map[string]string `help:"Where the API of a service without flags listens, by its name." placeholder:"NAME=HOST:PORT;..."`
 	ServiceAdminAddr map[string]string `help:"Its /livez, /readyz, /metrics." placeholder:"NAME=HOST:PORT;..."`
 
 	Extensions kong.Plugins `embed:""`
@@ -45,7 +45,7 @@ func (c *RunCommand) Run(ctx context.Context, to *kong.Context) error {
 		}
 	}
 	var err error
-	if cfg.Services, err = c.listen(cfg.Extra); err != nil {
+	if cfg.Services, err = c.listen(to, cfg.Extra); err != nil {
 		return err
 	}
 	if names := unused(os.Environ(), append(services.All(), cfg.Extra...)); len(names) > 0 {
@@ -56,24 +56,45 @@ func (c *RunCommand) Run(ctx context.Context, to *kong.Context) error {
 	return local.Run(ctx, cfg)
 }
 
-func (c *RunCommand) listen(extra []eventing.Described) (map[string]local.Listen, error) {
+// newAddresses points to a struct with the flags of the services' addresses.
+func newAddresses() any {
+	var fields []reflect.StructField
+	add := func(flag, help, addr string) {
+		fields = append(fields, reflect.StructField{
+			Name: fmt.Sprintf("F%d", len(fields)), Type: reflect.TypeFor[string](),
+			Tag: reflect.StructTag(fmt.Sprintf(`name:"%s" help:"%s" default:"%s"`, flag, help, addr)),
+		})
+	}
+	for _, s := range services.All() {
+		unset := s.Unset()
+		if unset.Reads("HTTP_ADDR") {
+			add(s.Name+"-addr", "API of "+s.Name+". Port 0 takes a free one, here and below.", unset.Value("HTTP_ADDR"))
+		}
+		add(s.Name+"-admin-addr", "/livez, /readyz, /metrics of "+s.Name+".", unset.Value("ADMIN_ADDR"))
+	}
+	return reflect.New(reflect.StructOf(fields)).Interface()
+}
+
+func (c *RunCommand) listen(to *kong.Context, extra []eventing.Described) (map[string]local.Listen, error) {
+	flags := map[string]string{}
+	for _, flag := range to.Flags() {
+		flags[flag.Name], _ = to.FlagValue(flag).(string)
+	}
 	listen := map[string]local.Listen{}
 	for _, s := range append(services.All(), extra...) {
 		unset := s.Unset()
 		listen[s.Name] = local.Listen{
-			API:   cmp.Or(c.ServiceAddr[s.Name], unset.Value("HTTP_ADDR")),
-			Admin: cmp.Or(c.ServiceAdminAddr[s.Name], unset.Value("ADMIN_ADDR")),
+			API:   cmp.Or(c.ServiceAddr[s.Name], flags[s.Name+"-addr"], unset.Value("HTTP_ADDR")),
+			Admin: cmp.Or(c.ServiceAdminAddr[s.Name], flags[s.Name+"-admin-addr"], unset.Value("ADMIN_ADDR")),
 		}
 	}
-	for _, flag := range []map[string]string{c.ServiceAddr, c.ServiceAdminAddr} {
-		for name := range flag {
+	for _, given := range []map[string]string{c.ServiceAddr, c.ServiceAdminAddr} {
+		for name := range given {
 			if _, runs := listen[name]; !runs {
 				return nil, local.UsageError("an address is given for " + name + ", which does not run")
 			}
 		}
 	}
-	listen["customer"] = local.Listen{API: c.CustomerAddr, Admin: c.CustomerAdminAddr}
-	listen["notification"] = local.Listen{Admin: c.NotificationAdminAddr}
 	return listen, nil
 }
 

@@ -1,5 +1,5 @@
 // Package local runs the whole system in one process: PostgreSQL as a child, a Kafka-protocol broker, a mailbox, and
-// both services with their usual configuration. All state is in one folder and survives a sudden end of the process.
+// the services with their usual configuration. All state is in one folder and survives a sudden end of the process.
 package local
 
 import (
@@ -129,15 +129,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Other services' addresses are set by name.
-var withFlags = []string{"customer", "notification"}
-
 func (c Config) listeners() []Listener {
 	var all []Listener
 	for _, s := range c.services() {
 		listen := c.Services[s.Name]
 		api, admin := s.Name+"-addr", s.Name+"-admin-addr"
-		if !slices.Contains(withFlags, s.Name) {
+		if slices.ContainsFunc(c.Extra, func(extra eventing.Described) bool { return extra.Name == s.Name }) {
 			api, admin = "service-addr="+s.Name, "service-admin-addr="+s.Name
 		}
 		if listen.API != "" {

@@ -60,19 +60,6 @@ func TestReachable(t *testing.T) {
 	}
 }
 
-func TestSummary(t *testing.T) {
-	t.Parallel()
-	var plain strings.Builder
-	at := Addresses{Services: map[string]Listen{"customer": {API: "0.0.0.0:8080"}}, Mailbox: "127.0.0.1:8025"}
-	at.Names, at.Programs = []string{"customer"}, map[string]string{"page": "http://x/y"}
-	s := summary{at: at, programs: []Program{{Name: "page", Title: "Page"}}}
-	s.write(&plain)
-	require.Regexp(t, `(?s)Page +http://x/y\n.*Customer API .*Mailbox .*Customer admin `,
-		plain.String())
-	require.Contains(t, plain.String(), "http://127.0.0.1:8080/openapi.json")
-	require.Contains(t, plain.String(), "    curl -XPOST 127.0.0.1:8080/")
-}
-
 func TestFailedChecks(t *testing.T) {
 	t.Parallel()
 	report := "not_ready\n  ok       database \n  failed   relay no leader yet\n  failed   broker away\n"

@@ -22,7 +22,6 @@ import (
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
-	"example.com/twinbox/internal/services"
 )
 
 func TestMain(m *testing.M) {
@@ -55,6 +54,9 @@ func folder(t *testing.T) string {
 	return filepath.Join(localtest.Folder(t), "state")
 }
 
+// shop runs next to the project's services, which may be none.
+var shop = []eventing.Described{localtest.Service("shop").Describe()}
+
 type running struct {
 	at   local.Addresses
 	out  *screen
@@ -84,120 +86,6 @@ func start(t *testing.T, cfg local.Config) *running {
 	return r
 }
 
-func signUp(t *testing.T, at local.Addresses, email string) int {
-	t.Helper()
-	body := strings.NewReader(`{"email":"` + email + `","name":"Ada"}`)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+at.API()+"/v1/signups", body)
-	require.NoError(t, err)
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Idempotency-Key", `"`+email+`"`)
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	return response.StatusCode
-}
-
-func TestStack(t *testing.T) {
-	t.Parallel()
-	dir := folder(t)
-	first := start(t, local.Config{Dir: dir, Settings: append(localtest.Patient(), "LOG_LEVEL=debug")})
-	require.Equal(t, http.StatusCreated, signUp(t, first.at, "ada@example.org"))
-	require.Equal(t, http.StatusCreated, signUp(t, first.at, "bob@example.org")) // its line is lowered to debug
-
-	out := first.out.String()
-	require.Contains(t, out, "curl -XPOST "+first.at.API()+`/v1/signups -H 'content-type: application/json' `+
-		`-d '{"email":"ada@example.org","name":"Ada"}'`)
-	require.Contains(t, out, "http://"+first.at.Mailbox)
-	require.NotContains(t, out, "\x1b[", "no colours unless allowed")
-
-	err := local.Run(t.Context(), local.Config{Dir: dir})
-	require.ErrorContains(t, err, fmt.Sprintf("already runs on %s (process %d)", dir, os.Getpid()))
-	require.ErrorContains(t, err, "make run ARGS='--dir=")
-	require.NoError(t, first.stop())
-	require.NotContains(t, first.err.String(), "level=", "a good run has no warnings")
-	require.Regexp(t, `Stopping the services.*\nStopped\. The data is in `+dir, first.err.String())
-	secret := secretOf(t, dir)
-	log, err := os.ReadFile(filepath.Join(dir, "customer.log"))
-	require.NoError(t, err)
-	require.Contains(t, string(log), `"level":"DEBUG","msg":"event settled"`, "a setting of the log holds for the file")
-
-	second := start(t, local.Config{Dir: dir, Settings: localtest.Patient()})
-	require.Equal(t, http.StatusConflict, signUp(t, second.at, "ADA@example.org"), "the data is still there")
-	require.NoError(t, second.stop())
-	require.NotContains(t, second.err.String(), "level=", "nor has a restart")
-	require.Equal(t, secret, secretOf(t, dir), "links in mails stay good")
-	for _, part := range []string{"stack", "customer", "notification", "broker", "postgres"} {
-		log, err := os.ReadFile(filepath.Join(dir, part+".log"))
-		require.NoError(t, err)
-		require.NotContains(t, string(log), secret)
-		require.NotContains(t, strings.ToLower(string(log)), "ada@example.org")
-	}
-}
-
-func secretOf(t *testing.T, dir string) string {
-	t.Helper()
-	file := filepath.Join(dir, "verification-secret")
-	info, err := os.Stat(file)
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	content, err := os.ReadFile(file)
-	require.NoError(t, err)
-	secret := strings.TrimSpace(string(content))
-	require.Len(t, secret, 52)
-	return secret
-}
-
-func TestBusyPortsAreAllNamed(t *testing.T) {
-	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, taken.Close()) }()
-	addr := taken.Addr().String()
-	other, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, other.Close()) }()
-	dir := folder(t)
-
-	err = local.Run(t.Context(), local.Config{Dir: dir, Services: listens(addr, "", ""), Kafka: other.Addr().String()})
-	require.ErrorContains(t, err, "Customer API: "+addr+" is in use")
-	require.ErrorContains(t, err, "take a free port with --customer-addr=127.0.0.1:0 "+
-		"(make run ARGS=--customer-addr=127.0.0.1:0) or TWINBOX_CUSTOMER_ADDR=127.0.0.1:0")
-	require.ErrorContains(t, err, "--kafka-addr")
-	require.NoDirExists(t, filepath.Join(dir, "postgres"), "nothing was started")
-}
-
-func TestOneAddressForTwo(t *testing.T) {
-	t.Parallel()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := free.Addr().String()
-	require.NoError(t, free.Close())
-	err = local.Run(t.Context(), local.Config{Dir: folder(t), Services: listens("", addr, addr)})
-	require.ErrorContains(t, err, "Notification admin: --notification-admin-addr")
-	require.ErrorContains(t, err, "is also the address of Customer admin")
-}
-
-func TestAddressesAndSettingsAreCheckedTogether(t *testing.T) {
-	t.Parallel()
-	dir := folder(t)
-	err := local.Run(t.Context(), local.Config{
-		Dir: dir, Services: listens("a b:80", ":7001", "127.0.0.1:7001"),
-		Mailbox: "0.0.0.0:7002", SMTP: "mail\u202e:25", Kafka: "127.0.0.1:65536",
-		Settings: []string{"OUTBOX_POL=1s", "OUTBOX_POLL=often", "MAIL_LEASE=1s", "PUBLIC_URL=http://elsewhere"},
-	})
-	var coded interface{ ExitCode() int }
-	require.ErrorAs(t, err, &coded)
-	require.Equal(t, 2, coded.ExitCode())
-	for _, want := range []string{
-		`--customer-addr "a b:80"`, "--notification-admin-addr", `--mailbox-addr "0.0.0.0:7002": not a loopback`,
-		`--smtp-addr "mail\u202e:25"`, "--kafka-addr", "OUTBOX_POL:", "OUTBOX_POLL:", "MAIL_LEASE:", "PUBLIC_URL:",
-	} {
-		require.ErrorContains(t, err, want)
-	}
-	require.NotContains(t, err.Error(), "HTTP_ADDR", "flags are called flags")
-	require.NoDirExists(t, dir)
-}
-
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -207,13 +95,13 @@ func TestSettings(t *testing.T) {
 		"no value":      {"OUTBOX_POLL", "NAME=VALUE"},
 		"an address":    {"DATABASE_URL=postgres://elsewhere/db", "this program sets it"},
 		"a bad value":   {"OUTBOX_POLL=often", "OUTBOX_POLL"},
-		"a cross check": {"MAIL_LEASE=1s", "MAIL_LEASE"},
+		"a cross check": {"OUTBOX_LEASE=5s", "OUTBOX_LEASE"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := folder(t)
-			err := local.Run(t.Context(), local.Config{Dir: dir, Settings: []string{test.setting}})
+			err := local.Run(t.Context(), local.Config{Dir: dir, Extra: shop, Settings: []string{test.setting}})
 			require.ErrorContains(t, err, test.want)
 			var coded interface{ ExitCode() int }
 			require.ErrorAs(t, err, &coded)
@@ -254,15 +142,11 @@ func TestStartThatFails(t *testing.T) {
 	t.Run("a configuration problem", func(t *testing.T) {
 		t.Parallel()
 		dir := folder(t)
-		err := local.Run(t.Context(), local.Config{Dir: dir, KafkaBrokers: "no port"})
+		err := local.Run(t.Context(), local.Config{Dir: dir, Extra: shop, KafkaBrokers: "no port"})
 		_, found := errors.AsType[*config.Error](err)
 		require.True(t, found, "%v", err)
 		require.NoDirExists(t, dir, "nothing was started")
 	})
-}
-
-func listens(api, customer, notification string) map[string]local.Listen {
-	return map[string]local.Listen{"customer": {API: api, Admin: customer}, "notification": {Admin: notification}}
 }
 
 func TestPrograms(t *testing.T) {
@@ -277,10 +161,10 @@ func TestPrograms(t *testing.T) {
 		happened = append(happened, fmt.Sprint(what, ", services listen: ", err == nil))
 	}
 	dir := folder(t)
-	r := start(t, local.Config{Dir: dir, Programs: []local.Program{{
+	r := start(t, local.Config{Dir: dir, Extra: shop, Programs: []local.Program{{
 		Name: "page", Title: "Page", Note: "for one reader",
 		Run: func(ctx context.Context, at local.Addresses, _ *slog.Logger, ready func(string)) error {
-			admin = at.Services["notification"].Admin
+			admin = at.Services["shop"].Admin
 			note("running in " + at.Dir)
 			ready("http://127.0.0.1:1/page")
 			<-ctx.Done()
@@ -297,9 +181,8 @@ func TestPrograms(t *testing.T) {
 func TestAProgramReachesAServiceThatIsNotReady(t *testing.T) {
 	t.Parallel()
 	decided := make(chan struct{})
-	undecided := services.All()[0]
+	undecided := localtest.Service("waiting").Describe()
 	load := undecided.Load
-	undecided.Name = "waiting"
 	undecided.Load = func(environ []string) (*eventing.Instance, error) {
 		instance, err := load(environ)
 		instance.Run = func(ctx context.Context, host service.Host) error { return serveUndecided(ctx, host, decided) }

@@ -14,10 +14,6 @@ type summary struct {
 	took     time.Duration
 }
 
-// curl is the README's sign-up.
-const curl = `curl -XPOST %s/v1/signups -H 'content-type: application/json' ` +
-	`-d '{"email":"ada@example.org","name":"Ada"}'`
-
 func (s summary) write(out io.Writer) {
 	var b strings.Builder
 	took := s.took.Round(time.Millisecond).String()
@@ -25,9 +21,8 @@ func (s summary) write(out io.Writer) {
 	for _, row := range s.rows() {
 		fmt.Fprintf(&b, "  %-18s  %s\n", row[0], row[1])
 	}
-	fmt.Fprintf(&b, "\n  Sign up:\n\n    "+curl+"\n", Reachable(s.at.API()))
-	fmt.Fprintf(&b, "\n  The mail appears at %s within a moment.\n", "http://"+s.at.Mailbox)
-	b.WriteString("  Its link shows a button, and the button verifies the address.\n")
+	b.WriteString("\n")
+	writeSignUp(&b, s.at)
 	b.WriteString("  Ctrl-C stops everything; the data stays for the next start.\n\n")
 	_, _ = io.WriteString(out, b.String()) // a screen that is gone stops nothing
 }

@@ -22,6 +22,11 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
+type commands struct {
+	Demo  DemoCommand  `cmd:"" help:"Run a system of its own, break it, and ask whether anything was lost."`
+	Serve ServeCommand `cmd:"" hidden:""`
+}
+
 // DemoCommand is "devstack demo".
 type DemoCommand struct {
 	Rate   float64       `help:"Sign-ups a second." default:"20"`

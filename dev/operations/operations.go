@@ -18,17 +18,12 @@ type flags struct {
 	ConsoleAddr string `help:"Operators' page, loopback only." default:"127.0.0.1:8090"`
 }
 
-type commands struct {
-	Demo  DemoCommand  `cmd:"" help:"Run a system of its own, break it, and ask whether anything was lost."`
-	Serve ServeCommand `cmd:"" hidden:""`
-}
-
 // Extension adds the operations to devstack.
 func Extension() local.Extension {
 	flags := &flags{}
 	return local.Extension{
-		Flags: flags, Commands: &commands{},
-		Add: func(cfg *local.Config) { cfg.Programs = append(cfg.Programs, Console(flags.ConsoleAddr)) },
+		Flags: flags, Add: func(cfg *local.Config) { cfg.Programs = append(cfg.Programs, Console(flags.ConsoleAddr)) },
+		Commands: &commands{},
 	}
 }
 

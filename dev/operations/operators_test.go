@@ -11,19 +11,22 @@ import (
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/internal/ops"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
+	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/test/testkit"
 )
 
 func TestAnOperatorReachesAServiceThatWaits(t *testing.T) {
 	t.Parallel()
+	shop := localtest.Service("shop")
+	shop.Operations = func(node *eventing.Node, _ localtest.Settings) error { return ops.Offer(node, ops.Own{}) }
 	cfg := local.Config{
-		Dir: filepath.Join(localtest.Folder(t), "state"), Settings: localtest.Patient(), Services: map[string]local.Listen{},
-	}
-	for _, name := range []string{"customer", "notification"} {
-		cfg.Services[name] = local.Listen{Admin: testkit.ReservePort(t)}
+		Dir: filepath.Join(localtest.Folder(t), "state"), Settings: localtest.Patient(),
+		Extra:    []eventing.Described{shop.Describe()},
+		Services: map[string]local.Listen{"shop": {Admin: testkit.ReservePort(t)}},
 	}
 	console := Console("127.0.0.1:0")
 	ready, ended := make(chan local.Addresses, 1), make(chan error, 1)
@@ -38,14 +41,14 @@ func TestAnOperatorReachesAServiceThatWaits(t *testing.T) {
 		require.NoError(t, err)
 	}
 
-	db, err := pgx.Connect(t.Context(), at.Databases["customer"])
+	db, err := pgx.Connect(t.Context(), at.Databases["shop"])
 	require.NoError(t, err)
 	_, err = db.Exec(t.Context(), `update outbox_cursor set refused = 'events_unknown: 3 records have no row here.'`)
 	require.NoError(t, err)
 	require.NoError(t, db.Close(t.Context()))
 	operators, err := client.ReadOperators(cfg.Dir)
 	require.NoError(t, err)
-	s, err := client.New("customer", operators.Services["customer"], operators.Token)
+	s, err := client.New("shop", operators.Services["shop"], operators.Token)
 	require.NoError(t, err)
 	result, err := client.Call[adminapi.Result](t.Context(), s, client.Post("/admin/v1/outbox/confirm",
 		adminapi.ConfirmRequest{By: "ada", Reason: "a drill", Code: "events_unknown"}))

@@ -53,6 +53,8 @@ func TestNewServiceRefuses(t *testing.T) {
 		"kafka 8083":    "NAME=kafka is taken: there is internal/kafka.",
 		"hello 8083":    "NAME=hello is taken: there is examples/hello.",
 		"mailpit 8083":  "NAME=mailpit is taken: a container has it.",
+		"smtp 8083":     "NAME=smtp is taken: make run has --smtp-addr.",
+		"console 8083":  "NAME=console is taken: make run has --console-addr.",
 		"guided ''":     "PORT= is no port: give a number from 1024 to 65534.",
 		"guided 80":     "PORT=80 is no port: give a number from 1024 to 65534.",
 		"guided 65535":  "PORT=65535 is no port: give a number from 1024 to 65534.",

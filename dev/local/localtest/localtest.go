@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/services"
 )
 
 // Folder returns a folder that every account may pass through, removed with the test. Root's server cannot enter a
@@ -21,7 +23,11 @@ func Folder(t testing.TB) string {
 
 // Patient returns settings under which a slow machine loses no lease, repeats no batch or mail, and logs no warning.
 func Patient() []string {
-	return []string{
-		"OUTBOX_LEASE=40s", "KAFKA_PUBLISH_TIMEOUT=20s", "KAFKA_SESSION_TIMEOUT=1m", "SMTP_TIMEOUT=15s",
+	settings := []string{"OUTBOX_LEASE=40s", "KAFKA_PUBLISH_TIMEOUT=20s", "KAFKA_SESSION_TIMEOUT=1m"}
+	for _, s := range services.All() {
+		if s.Unset().Reads("SMTP_TIMEOUT") {
+			settings = append(settings, "SMTP_TIMEOUT=15s")
+		}
 	}
+	return settings
 }

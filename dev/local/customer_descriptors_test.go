@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,17 +18,17 @@ func TestConnectionsWithoutEndLeaveRoom(t *testing.T) {
 	t.Parallel()
 	const descriptors = 512
 	stack := startChild(t, folder(t), filesVariable+"=512")
-	at := at(stack.api)
+	at := at(stack.API)
 	require.Equal(t, http.StatusCreated, signUp(t, at, "before@example.org"))
-	admins := stack.all[1:3]
+	reached := append([]string{stack.API}, stack.Others...)
 	for _, attack := range []struct {
 		targets []string
 		alive   []string
 	}{
-		{stack.all[:1], admins},
-		{stack.all[3:4], admins},
-		{[]string{stack.all[0], stack.all[3], stack.all[4], stack.all[5]}, admins},
-		{stack.all, nil},
+		{reached[:1], stack.Admins},
+		{reached[1:2], stack.Admins},
+		{reached, stack.Admins},
+		{slices.Concat(reached, stack.Admins), nil},
 	} {
 		var open []net.Conn
 		for i := range 3 * descriptors {
@@ -45,7 +46,7 @@ func TestConnectionsWithoutEndLeaveRoom(t *testing.T) {
 			require.NoError(t, conn.Close())
 		}
 	}
-	for _, addr := range admins {
+	for _, addr := range stack.Admins {
 		testkit.Until(t, func() bool { return status(t, "http://"+addr+"/readyz") == http.StatusOK },
 			"the broker takes connections again")
 	}

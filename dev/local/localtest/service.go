@@ -1,0 +1,40 @@
+package localtest
+
+import (
+	"net"
+
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/migrations"
+)
+
+// Settings are those of [Service].
+type Settings struct {
+	AdminAddr string `env:"ADMIN_ADDR" envDefault:"127.0.0.1:0" format:"listen" doc:"listener of operators"`
+
+	eventing.Config
+}
+
+// Listeners returns the address of the operators.
+func (c Settings) Listeners() eventing.Listeners { return eventing.Listeners{Admin: c.AdminAddr} }
+
+// Topics returns no topic.
+func (c Settings) Topics() []kafka.Topic { return nil }
+
+// Rules returns the cross checks of all services.
+func (c Settings) Rules() []config.Rule { return c.Config.Rules() }
+
+// Service returns a service with an outbox and an inbox, without events, consumers and an API.
+func Service(name string) eventing.Service[Settings] {
+	return eventing.Service[Settings]{
+		Name: name, Source: "/" + name,
+		Contract:   func() (*event.Checker, error) { return new(event.Checker), nil },
+		Migrations: []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox},
+		SetUp: func(*eventing.Node, Settings) (func(*service.Group, net.Listener), error) {
+			return func(*service.Group, net.Listener) {}, nil
+		},
+	}
+}

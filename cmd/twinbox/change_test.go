@@ -142,7 +142,7 @@ func TestAStoppedChangeIsNotDone(t *testing.T) {
 		<-r.Context().Done()
 	})
 	var out, stderr strings.Builder
-	args := []string{"outbox", "republish", "--key", "k", "--yes", "--reason", "r", "--customer-admin", customer}
+	args := []string{"outbox", "republish", "--key", "k", "--yes", "--reason", "r", "--admin", "customer=" + customer}
 	require.Equal(t, exitPartial, run(ctx, args, &out, &stderr), stderr.String())
 	require.Contains(t, stderr.String(), context.Canceled.Error())
 	require.Contains(t, out.String(), "Republished 1 event")

@@ -25,11 +25,10 @@ type Operator struct {
 
 // Connection is where a running system is.
 type Connection struct {
-	Dir               string `help:"Folder of the system that \"make run\" started, asked where no address is given." default:".twinbox"`
-	CustomerAdmin     string `help:"Customer's admin listener." placeholder:"HOST:PORT"`
-	NotificationAdmin string `help:"Notification's admin listener." placeholder:"HOST:PORT"`
+	Dir string `help:"Folder of the system that \"make run\" started, asked where no address is given." default:".twinbox"`
 
-	Admin map[string]string `help:"Admin listener of another service, by its name." placeholder:"NAME=HOST:PORT;..."`
+	Two   twoAdmins         `embed:""`
+	Admin map[string]string `help:"Admin listener of a service, by its name." placeholder:"NAME=HOST:PORT;..."`
 
 	TokenFile   string `help:"File with the token of these listeners. Default: the variable TWINBOX_ADMIN_TOKEN." placeholder:"FILE"`
 	Environment string `help:"The services' ENVIRONMENT; services of another one refuse. Default: the one that they name." placeholder:"NAME"`
@@ -46,16 +45,17 @@ var errNoToken = usage("no token: give --token-file or set " + tokenVariable)
 
 // find returns the addresses also with errNoToken.
 func (o *Connection) find() (at client.Operators, err error) {
-	if o.CustomerAdmin == "" && o.NotificationAdmin == "" && len(o.Admin) == 0 {
+	at.Services = map[string]string{}
+	maps.Copy(at.Services, o.Two.given())
+	maps.Copy(at.Services, o.Admin)
+	if len(at.Services) == 0 {
 		at, err = client.ReadOperators(o.Dir)
 		if errors.Is(err, os.ErrNotExist) {
 			err = fmt.Errorf("no system runs in %s; start one with \"make run\", or say where it is with "+
-				"--customer-admin, --notification-admin, --admin and --token-file", o.Dir)
+				"--admin NAME=HOST:PORT and --token-file", o.Dir)
 		}
 		return at, err
 	}
-	at.Services = map[string]string{"customer": o.CustomerAdmin, "notification": o.NotificationAdmin}
-	maps.Copy(at.Services, o.Admin)
 	if o.TokenFile == "" {
 		if at.Token = os.Getenv(tokenVariable); at.Token == "" {
 			err = errNoToken
@@ -89,7 +89,7 @@ func (o *Connection) ProvideServices() (found []*client.Service, err error) {
 		found = append(found, s)
 	}
 	switch {
-	case o.Service != "" && !slices.Contains(names, o.Service):
+	case o.Service != "" && !slices.Contains(slices.Concat(names, serviceNames), o.Service):
 		return nil, usage(fmt.Sprintf("--service: there is no %s, but %s", printable(o.Service), strings.Join(names, ", ")))
 	case len(found) == 0:
 		return nil, usage(fmt.Sprintf("the address of %s is not known; give it with --admin %[1]s=HOST:PORT", o.Service))

@@ -34,37 +34,21 @@ func TestWhatElseRunsInAFolderIsAsked(t *testing.T) {
 }
 
 func TestWhereTheServicesAre(t *testing.T) {
+	both := map[string]string{"billing": "b:1", "accounts": "a:1"}
 	for name, c := range map[string]struct {
 		operator Connection
 		token    string
 		asked    []string
 		says     string
 	}{
-		"both": {Connection{CustomerAdmin: "a:1", NotificationAdmin: "b:1"}, "t", serviceNames[:2], ""},
-		"one of both": {
-			Connection{CustomerAdmin: "a:1", NotificationAdmin: "b:1", Service: "customer"}, "t", serviceNames[:1], "",
+		"both":        {Connection{Admin: both}, "t", []string{"accounts", "billing"}, ""},
+		"one of both": {Connection{Admin: both, Service: "billing"}, "t", []string{"billing"}, ""},
+		"unknown":     {Connection{Admin: both, Service: "bills"}, "t", nil, "there is no bills, but accounts, billing"},
+		"no address": {
+			Connection{Admin: map[string]string{"accounts": ""}, Service: "accounts"}, "t", nil, "--admin accounts=HOST:PORT",
 		},
-		"one known": {Connection{NotificationAdmin: "b:1"}, "t", serviceNames[1:2], ""},
-		"unknown":   {Connection{NotificationAdmin: "b:1", Service: "customer"}, "t", nil, "--admin customer=HOST:PORT"},
-		"another": {
-			Connection{CustomerAdmin: "a:1", Admin: map[string]string{"accounts": "c:1"}},
-			"t",
-			[]string{serviceNames[0], "accounts"},
-			"",
-		},
-		"another alone": {
-			Connection{CustomerAdmin: "a:1", Admin: map[string]string{"accounts": "c:1"}, Service: "accounts"},
-			"t",
-			[]string{"accounts"},
-			"",
-		},
-		"another unknown": {
-			Connection{CustomerAdmin: "a:1", Admin: map[string]string{"accounts": ""}, Service: "accounts"},
-			"t", nil,
-			"--admin accounts=HOST:PORT",
-		},
-		"no token":   {Connection{CustomerAdmin: "a:1"}, "", nil, "--token-file"},
-		"no address": {Connection{CustomerAdmin: "a b\x00:1"}, "t", nil, "customer"},
+		"no token":    {Connection{Admin: both}, "", nil, "--token-file"},
+		"bad address": {Connection{Admin: map[string]string{"accounts": "a b\x00:1"}}, "t", nil, "accounts"},
 	} {
 		t.Setenv(tokenVariable, c.token)
 		services, err := c.operator.ProvideServices()

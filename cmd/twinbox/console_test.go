@@ -32,7 +32,7 @@ func TestConsole(t *testing.T) {
 		var stderr bytes.Buffer
 		ended := make(chan int, 1)
 		go func() {
-			args := append([]string{"console", "--customer-admin", customer, "--addr", "127.0.0.1:0"}, c.args...)
+			args := append([]string{"console", "--admin", "customer=" + customer, "--addr", "127.0.0.1:0"}, c.args...)
 			ended <- run(ctx, args, written, &stderr)
 		}()
 		said := make([]byte, 4096)
@@ -47,9 +47,9 @@ func TestConsole(t *testing.T) {
 		cancel()
 		require.Equal(t, service.ExitOK, <-ended, "%s: %s", name, stderr.String())
 	}
-	refused := twinbox(t, "console", "--customer-admin", customer, "--link", "Mailbox")
+	refused := twinbox(t, "console", "--admin", "customer="+customer, "--link", "Mailbox")
 	require.Equal(t, service.ExitUsage, refused.code)
 	require.Contains(t, refused.stderr, "TITLE=URL")
-	taken := twinbox(t, "console", "--customer-admin", customer, "--addr", "256.1.1.1:1")
+	taken := twinbox(t, "console", "--admin", "customer="+customer, "--addr", "256.1.1.1:1")
 	require.Equal(t, service.ExitFailure, taken.code)
 }

@@ -1,101 +1,17 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/service"
-	"example.com/twinbox/test/testkit"
 )
-
-type tailed struct {
-	Service string
-	adminapi.OutboxEvent
-}
-
-type tailDocument struct {
-	Items []tailed `json:"items"`
-}
-
-func (h *stack) tail(t *testing.T, key string, want int) []tailed {
-	t.Helper()
-	var document tailDocument
-	testkit.Until(t, func() bool {
-		document = tailDocument{}
-		h.twinbox(t, "outbox", "tail", "--key", key, "--json").json(t, &document)
-		published := 0
-		for _, e := range document.Items {
-			if e.State == "published" {
-				published++
-			}
-		}
-		return published >= want
-	}, "published events of %s", key)
-	return document.Items
-}
-
-func TestOutboxStatusAndTail(t *testing.T) {
-	t.Parallel()
-	h := shared(t)
-	id := h.signUp(t, "tail@example.org")
-	events := h.tail(t, id, 2)
-	require.Equal(t, "customer", events[0].Service)
-	require.Equal(t, "notification", events[1].Service)
-	require.Nil(t, events[0].Payload, "no payload unless asked for")
-
-	table := h.twinbox(t, "outbox", "tail", "--key", id)
-	require.Zero(t, table.code, table.stderr)
-	require.Contains(t, table.stdout, fmt.Sprintf("customer/%d ", events[0].Position))
-	require.Contains(t, h.twinbox(t, "outbox", "tail", "--key", id, "-o", "wide").stdout, events[0].EventID)
-	require.NotContains(t, table.stdout, "tail@example.org")
-	require.Contains(t, h.twinbox(t, "outbox", "tail", "--key", id, "--payload").stdout, "tail@example.org")
-
-	status := h.twinbox(t, "outbox", "status")
-	require.Zero(t, status.code, status.stderr)
-	require.Regexp(t, `customer +leading`, status.stdout)
-	var document map[string]adminapi.OutboxStatus
-	h.twinbox(t, "outbox", "status", "--json").json(t, &document)
-	require.True(t, document["notification"].Leading)
-
-	one := h.twinbox(t, "outbox", "status", "--service", "customer")
-	require.NotContains(t, one.stdout, "notification")
-}
-
-func TestTraceByWhatPeopleHave(t *testing.T) {
-	t.Parallel()
-	h := shared(t)
-	id := h.signUp(t, "Have@example.org")
-	sent := h.tail(t, id, 2)[0].EventID
-	var story adminapi.Story
-	h.twinbox(t, "trace", sent, "--json").json(t, &story)
-	known := []string{"have@example.org"}
-	for _, s := range story.Steps {
-		known = append(known, s.CorrelationID, s.TraceID)
-		if s.Station == adminapi.StoryStepStationRecord && s.EventID == sent {
-			known = append(known, fmt.Sprintf("%s[%d]@%d", s.Topic, *s.Partition, *s.Offset))
-		}
-	}
-	require.GreaterOrEqual(t, len(known), 5)
-	for _, word := range known {
-		if word != "" {
-			r := h.twinbox(t, "trace", word)
-			require.Zero(t, r.code, "%s: %s", word, r.stderr)
-			require.Contains(t, r.stdout, sent, word)
-		}
-	}
-	require.Equal(t, exitNotFound, h.twinbox(t, "trace", "nobody@example.org").code)
-	require.Equal(t, exitNotFound, h.twinbox(t, "trace", "customer.users.v1[0]@999999").code)
-	require.Equal(t, exitNotFound, h.twinbox(t, "trace", "nothing[0]@0").code)
-}
 
 func TestOutboxStatusShowsWhatIsScheduled(t *testing.T) {
 	t.Parallel()
@@ -221,55 +137,4 @@ func TestAChangeOfOneServiceNamesIt(t *testing.T) {
 		require.Contains(t, r.stderr, "give --service too")
 		require.Zero(t, at(t, customer, notification, strings.Fields(line+" --service customer")...).code, line)
 	}
-}
-
-func TestOutboxRepublish(t *testing.T) {
-	t.Parallel()
-	h := shared(t)
-	id := h.signUp(t, "republish@example.org")
-	h.tail(t, id, 2)
-
-	dry := h.twinbox(t, "outbox", "republish", "--key", id)
-	require.Zero(t, dry.code, dry.stderr)
-	require.Equal(t, "Would republish 1 event of customer.\nWould republish 1 event of notification.\n"+
-		"Nothing was changed. To do it, add: --yes --reason \"why\"\n", dry.stdout)
-	done := h.twinbox(t, "outbox", "republish", "--key", id, "--yes", "--reason", "a test", "--by", "ada", "--json")
-	require.Zero(t, done.code, done.stderr)
-	var sum effects
-	done.json(t, &sum)
-	require.EqualValues(t, 2, sum.Count)
-	require.False(t, sum.DryRun)
-
-	none := h.twinbox(t, "outbox", "republish", "--key", "none")
-	require.Zero(t, none.code, "nothing to do is no failure: %s", none.stderr)
-	require.Contains(t, none.stdout, "0 events")
-}
-
-func TestOutboxRelease(t *testing.T) {
-	t.Parallel()
-	h := shared(t)
-	unknown := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", "none")
-	require.Equal(t, exitNotFound, unknown.code)
-	require.Contains(t, unknown.stderr, "not_parked")
-
-	key := uuid.NewString()
-	h.exec(t, h.at.Databases["customer"], `insert into public.outbox_parked (topic, key, reason, permanent) `+
-		`values ('customer.users.v1', $1, 'a test', true)`, key)
-	dry := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", key)
-	require.Zero(t, dry.code, dry.stderr)
-	require.Contains(t, dry.stdout, "Would release 1 key of customer.")
-	require.Contains(t, h.twinbox(t, "outbox", "status").stdout, key)
-	done := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", key,
-		"--yes", "--reason", "a test")
-	require.Zero(t, done.code, done.stderr)
-	require.Equal(t, "Released 1 key of customer.\n", done.stdout)
-}
-
-func (h *stack) exec(t *testing.T, dsn, sql string, args ...any) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), dsn)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, conn.Close(context.WithoutCancel(t.Context()))) }()
-	_, err = conn.Exec(t.Context(), sql, args...)
-	require.NoError(t, err)
 }

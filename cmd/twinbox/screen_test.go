@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/service"
-	"example.com/twinbox/internal/services"
 )
 
 const aKey = "01980a5c-5f10-7b1e-8c55-2f0a6b7c8d9e"
@@ -88,7 +87,7 @@ func TestIdsAreWhole(t *testing.T) {
 		{"trace " + anID, []string{anID, "16:58:46.123Z", "waiting, schema_violation"}},
 		{"audit", []string{ref, "replay (refused: behind_waiting)"}},
 	} {
-		args := append(strings.Fields(c.command), "--notification-admin", addr)
+		args := append(strings.Fields(c.command), "--admin", "notification="+addr)
 		seen := twinbox(t, args...).stdout
 		for _, word := range c.whole {
 			require.Contains(t, seen, word, "%s:\n%s", c.command, seen)
@@ -98,7 +97,7 @@ func TestIdsAreWhole(t *testing.T) {
 		require.NotRegexp(t, `\b\d+[smhd]\b`, wide.stdout, "%s: times instead of ages", c.command)
 		require.Less(t, strings.Count(bare.stdout, "\n"), strings.Count(wide.stdout, "\n"), c.command)
 	}
-	require.Contains(t, twinbox(t, "outbox", "tail", "-o", "wide", "--notification-admin", addr).stdout,
+	require.Contains(t, twinbox(t, "outbox", "tail", "-o", "wide", "--admin", "notification="+addr).stdout,
 		"org.example.customer.user-registered.v1")
 }
 
@@ -242,7 +241,11 @@ func TestCompletionOffersNames(t *testing.T) {
 		"dead-letters/query":  `{"items":[{"id":17},{"id":18}]}`,
 		"dead-letters/groups": `{"items":[{"code":"c","type":"t.v1"}]}`,
 	}))
-	t.Setenv("TWINBOX_NOTIFICATION_ADMIN", addr)
+	t.Setenv("TWINBOX_ADMIN", "notification="+addr)
+	known := ""
+	for _, name := range slices.Sorted(slices.Values(serviceNames)) {
+		known += name + "\n"
+	}
 	t.Setenv(tokenVariable, "t")
 	for line, want := range map[string]string{
 		"consumer pause ":          "notification.users\n",
@@ -253,7 +256,7 @@ func TestCompletionOffersNames(t *testing.T) {
 		"dlq show notification/1":  "notification/17\nnotification/18\n",
 		"dlq replay --code ":       "c\n",
 		"dlq list --type ":         "t.v1\n",
-		"outbox status --service ": strings.Join(slices.Sorted(slices.Values(services.Names())), "\n") + "\n",
+		"outbox status --service ": known,
 	} {
 		r := twinbox(t, append([]string{"complete", "--"}, strings.Split(line, " ")...)...)
 		require.Equal(t, want, r.stdout, "%s: %s", line, r.stderr)
@@ -340,7 +343,7 @@ func TestTailFollows(t *testing.T) {
 	t.Setenv(tokenVariable, "t")
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	out := &awaited{text: "e5", stop: stop}
-	code := run(ctx, []string{"outbox", "tail", "-f", "-o", "wide", "--customer-admin", addr}, out, io.Discard)
+	code := run(ctx, []string{"outbox", "tail", "-f", "-o", "wide", "--admin", "customer=" + addr}, out, io.Discard)
 	require.Zero(t, code)
 	for _, id := range []string{"e2", "e3", "e4", "e5"} {
 		require.Equal(t, 1, strings.Count(out.String(), id), out.String())
@@ -370,7 +373,7 @@ func TestTailFollowsFromItsFirstRowsOn(t *testing.T) {
 	t.Setenv(tokenVariable, "t")
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	out := &awaited{text: "e7", stop: stop}
-	args := []string{"outbox", "tail", "-f", "-o", "wide", "-n", "2", "--customer-admin", addr}
+	args := []string{"outbox", "tail", "-f", "-o", "wide", "-n", "2", "--admin", "customer=" + addr}
 	require.Zero(t, run(ctx, args, out, io.Discard))
 	require.Equal(t, []string{"e5", "e6", "e7"}, regexp.MustCompile(`e[0-9]`).FindAllString(out.String(), -1))
 }
@@ -401,7 +404,7 @@ func TestTailFollowsServicesAsTheyAnswer(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	out := &awaited{text: "e5", stop: stop}
 	args := []string{
-		"outbox", "tail", "-f", "-o", "wide", "-n", "1", "--customer-admin", customer, "--notification-admin", notification,
+		"outbox", "tail", "-f", "-o", "wide", "-n", "1", "--admin", "customer=" + customer, "--admin", "notification=" + notification,
 	}
 	require.Zero(t, run(ctx, args, out, io.Discard))
 	require.Equal(t, []string{"e1", "e4", "e2", "e5"}, regexp.MustCompile(`e[0-9]`).FindAllString(out.String(), -1))
@@ -418,7 +421,7 @@ func TestTailGoesBackUntilItHasEnough(t *testing.T) {
 		}
 		says(pages[len(asked)-1])(w, r)
 	})
-	r := twinbox(t, "outbox", "tail", "--type", "rare", "-n", "3", "-o", "wide", "--customer-admin", addr)
+	r := twinbox(t, "outbox", "tail", "--type", "rare", "-n", "3", "-o", "wide", "--admin", "customer="+addr)
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, []string{" 3", "500 2", "100 2"}, asked)
 	require.Equal(t, []string{"e7", "e9"}, regexp.MustCompile(`e[0-9]`).FindAllString(r.stdout, -1))
@@ -437,7 +440,7 @@ func TestWatchGoesOn(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	out := &awaited{text: "1004", stop: stop}
 	var stderr bytes.Buffer
-	code := run(ctx, []string{"outbox", "status", "-w", "--every", "100ms", "--customer-admin", addr}, out, &stderr)
+	code := run(ctx, []string{"outbox", "status", "-w", "--every", "100ms", "--admin", "customer=" + addr}, out, &stderr)
 	require.Zero(t, code)
 	require.Contains(t, out.String(), "1001")
 	require.Contains(t, stderr.String(), "unavailable")

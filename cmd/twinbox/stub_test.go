@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -62,8 +65,8 @@ func at(t *testing.T, customer, notification string, args ...string) result {
 	t.Helper()
 	tokenFile := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(tokenFile, []byte("t"), 0o600))
-	return twinbox(t, append(args, "--token-file", tokenFile, "--customer-admin", customer,
-		"--notification-admin", notification)...)
+	return twinbox(t, append(args, "--token-file", tokenFile, "--admin", "customer="+customer,
+		"--admin", "notification="+notification)...)
 }
 
 func TestAnswersThatAreNone(t *testing.T) {
@@ -90,4 +93,25 @@ func TestAnswersThatAreNone(t *testing.T) {
 	require.Equal(t, exitPartial, cut.code)
 	require.Contains(t, cut.stderr, "was cut off")
 	require.Equal(t, "Republished 7 events of customer.\n", cut.stdout, "what is known to be done is said")
+}
+
+const patience = 30 * time.Second
+
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+func twinbox(t *testing.T, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), args, &stdout, &stderr)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+func (r result) json(t *testing.T, into any) {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(r.stdout))
+	require.NoError(t, decoder.Decode(into), r.stdout)
+	require.False(t, decoder.More(), "one document: %s", r.stdout)
 }

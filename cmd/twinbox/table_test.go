@@ -29,7 +29,7 @@ func TestATailFitsAScreen(t *testing.T) {
 	addr := listener(t, says(`{"items":[{"position":1234567,"event_id":"`+anID+`","key":"`+aKey+`","version":12,
 		"type":"com.example.notification.verification-email-sent.v1","occurred_at":"2026-11-21T16:58:46Z",
 		"state":"published"}]}`))
-	line := twinbox(t, "outbox", "tail", "--no-headers", "--notification-admin", addr).stdout
+	line := twinbox(t, "outbox", "tail", "--no-headers", "--admin", "notification="+addr).stdout
 	require.LessOrEqual(t, utf8.RuneCountInString(line)-1, 100, line)
 	require.Regexp(t, `^notification/1234567 +\d+[smhd] +verification-email-sent +`+aKey+` +published\n$`, line)
 }

@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/verify"
-	"example.com/twinbox/test/testkit"
 )
 
 func TestAVerdictsExitCode(t *testing.T) {
@@ -71,41 +69,4 @@ func TestFollowingWithoutAVerdictFails(t *testing.T) {
 		"verify", "--follow", "--dir", t.TempDir(), "--database", "customer=postgres://127.0.0.1:1/x",
 		"--brokers", "127.0.0.1:1",
 	}, io.Discard, stderr))
-}
-
-func TestASystemIsVerifiedFromOutside(t *testing.T) {
-	t.Parallel()
-	h := shared(t)
-	h.signUp(t, "verified@example.org")
-	var r result
-	testkit.Until(t, func() bool {
-		r = h.twinbox(t, "verify")
-		return r.code == service.ExitOK
-	}, "%v", &r)
-	report, err := verify.ReadReport(h.dir)
-	require.NoError(t, err)
-	require.Equal(t, []string{"profiles"}, report["customer"].Checks)
-	require.Equal(t, []string{"contacts", "mails"}, report["notification"].Checks)
-
-	dir := t.TempDir()
-	_, err = verify.ReadReport(dir)
-	require.ErrorIs(t, err, os.ErrNotExist)
-	args := []string{"verify", "--dir", dir, "--brokers", h.at.KafkaBrokers, "--json"}
-	for _, name := range shownServices {
-		args = append(args, "--database", name+"="+h.at.Databases[name])
-	}
-	var given verify.Report
-	testkit.Until(t, func() bool {
-		r := twinbox(t, args...)
-		r.json(t, &given)
-		return r.code == service.ExitOK
-	})
-	for name, verdict := range given {
-		require.Len(t, verdict.Consumed, len(report[name].Consumed))
-		require.Equal(t, report[name].Checks, verdict.Checks)
-		require.NotZero(t, verdict.Produced[0].Published)
-	}
-	stored, err := verify.ReadReport(dir)
-	require.NoError(t, err)
-	require.Equal(t, given, stored)
 }

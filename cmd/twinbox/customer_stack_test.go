@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,8 +17,6 @@ import (
 	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/operations"
 )
-
-const patience = 30 * time.Second
 
 func TestMain(m *testing.M) {
 	code := m.Run()
@@ -90,30 +86,6 @@ func shared(t *testing.T) *stack {
 	return sharedStack
 }
 
-type result struct {
-	code           int
-	stdout, stderr string
-}
-
-func (h *stack) twinbox(t *testing.T, args ...string) result {
-	t.Helper()
-	return twinbox(t, append(args, "--dir", h.dir)...)
-}
-
-func twinbox(t *testing.T, args ...string) result {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), args, &stdout, &stderr)
-	return result{code, stdout.String(), stderr.String()}
-}
-
-func (r result) json(t *testing.T, into any) {
-	t.Helper()
-	decoder := json.NewDecoder(strings.NewReader(r.stdout))
-	require.NoError(t, decoder.Decode(into), r.stdout)
-	require.False(t, decoder.More(), "one document: %s", r.stdout)
-}
-
 func (h *stack) signUp(t *testing.T, email string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+h.at.API()+"/v1/signups",
@@ -130,4 +102,9 @@ func (h *stack) signUp(t *testing.T, email string) string {
 	require.Equal(t, http.StatusCreated, response.StatusCode)
 	require.NoError(t, json.NewDecoder(response.Body).Decode(&user))
 	return user.ID
+}
+
+func (h *stack) twinbox(t *testing.T, args ...string) result {
+	t.Helper()
+	return twinbox(t, append(args, "--dir", h.dir)...)
 }

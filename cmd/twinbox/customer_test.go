@@ -1,0 +1,515 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/verify"
+	"example.com/twinbox/test/testkit"
+)
+
+func TestCustomerAndNotificationHaveFlags(t *testing.T) {
+	t.Setenv(tokenVariable, "t")
+	accounts := map[string]string{"accounts": "c:1"}
+	for name, c := range map[string]struct {
+		operator Connection
+		asked    []string
+	}{
+		"both":    {Connection{Two: twoAdmins{"a:1", "b:1"}}, []string{"customer", "notification"}},
+		"one":     {Connection{Two: twoAdmins{"a:1", "b:1"}, Service: "customer"}, []string{"customer"}},
+		"another": {Connection{Two: twoAdmins{NotificationAdmin: "b:1"}, Admin: accounts}, []string{"notification", "accounts"}},
+	} {
+		services, err := c.operator.ProvideServices()
+		require.NoError(t, err, name)
+		var asked []string
+		for _, s := range services {
+			asked = append(asked, s.Name)
+		}
+		require.Equal(t, c.asked, asked, name)
+	}
+	_, err := (&Connection{Two: twoAdmins{NotificationAdmin: "b:1"}, Service: "customer"}).ProvideServices()
+	require.ErrorContains(t, err, "--admin customer=HOST:PORT")
+}
+
+func TestBadCommandLines(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	const uuid = "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10"
+	for _, c := range []struct {
+		name string
+		args []string
+		says string
+	}{
+		{"unknown command", []string{"dlq", "walk"}, "walk"},
+		{"unknown flag", []string{"dlq", "list", "--colour"}, "--colour"},
+		{"flag without value", []string{"dlq", "list", "--key"}, "--key"},
+		{"flag twice", []string{"dlq", "list", "--key", "a", "--key", "b"}, "--key is given twice"},
+		{"flag with nothing", []string{"dlq", "discard", "--consumer", "customer.profile", "--key", ""}, "--key is empty"},
+		{"flag with =nothing", []string{"outbox", "tail", "--topic="}, "--topic is empty"},
+		{"unknown state", []string{"dlq", "list", "--state", "lost"}, "--state"},
+		{"unknown service", []string{"dlq", "list", "--service", "billing"}, "--service"},
+		{"time without zone", []string{"dlq", "list", "--since", "2026-11-21T10:00:00"}, "--since"},
+		{"no such day", []string{"dlq", "list", "--since", "2026-02-30T10:00:00Z"}, "--since"},
+		{
+			"time window reversed",
+			[]string{"dlq", "list", "--since", "2026-11-21T10:00:00Z", "--until", "2026-11-20T10:00:00Z"},
+			"is not after",
+		},
+		{
+			"history of a window reversed",
+			[]string{"inbox", "history", "t.v1", "--since", "2026-11-21T10:00:00Z", "--until", "2026-11-21T10:00:00Z"},
+			"is not after",
+		},
+		{
+			"replay of a window reversed",
+			[]string{"dlq", "replay", "--since", "2026-11-21T10:00:00Z", "--until", "2026-11-20T10:00:00Z"},
+			"is not after",
+		},
+		{
+			"republish of a window reversed",
+			[]string{"outbox", "republish", "--since", "2026-11-21T10:00:00Z", "--until", "2026-11-20T10:00:00Z"},
+			"is not after",
+		},
+		{"a page of two", []string{"dlq", "list", "--each", "--after", "3"}, "--service"},
+		{"a service without mails", []string{"mail", "list", "--service", "customer"}, "send no mails"},
+		{"edit without reason", []string{"dlq", "edit", "customer/1", "--yes"}, "--reason"},
+		{"release without reason", []string{"outbox", "release", "--topic", "t", "--key", "k", "--yes"}, "--reason"},
+		{"mail without reason", []string{"mail", "retry", uuid, "--yes"}, "--reason"},
+		{"bare id", []string{"dlq", "show", "17"}, "customer/17"},
+		{"no id", []string{"dlq", "show", "customer/x"}, "no id of a dead letter"},
+		{"alias of an id", []string{"dlq", "show", "customer/017"}, "no id of a dead letter"},
+		{"negative id", []string{"dlq", "show", "customer/-1"}, "no id of a dead letter"},
+		{"huge id", []string{"dlq", "show", "customer/9223372036854775808"}, "no id of a dead letter"},
+		{"an unknown service's id", []string{"dlq", "show", "billing/1"}, "no service"},
+		{"everything without --all", []string{"dlq", "replay"}, "--all"},
+		{"--all and a filter", []string{"dlq", "replay", "--all", "--key", "k"}, "--all goes with"},
+		{"discard everything", []string{"dlq", "discard"}, "say which"},
+		{"--yes without reason", []string{"dlq", "replay", "--all", "--yes"}, "--reason"},
+		{"blank reason", []string{"dlq", "replay", "--all", "--yes", "--reason", " "}, "--reason"},
+		{"negative rate", []string{"dlq", "replay", "--all", "--rate=-1"}, "rate is out of its range"},
+		{"republish nothing", []string{"outbox", "republish"}, "nothing selected"},
+		{"positions of two", []string{"outbox", "republish", "--from", "1"}, "--service"},
+		{"alias of an event", []string{"outbox", "republish", "--id", strings.ToUpper(uuid)}, "invalid_value"},
+		{"mail by number", []string{"mail", "retry", "17"}, "ids/0 shows nothing"},
+		{"mail in upper case", []string{"mail", "mark-sent", strings.ToUpper(uuid)}, "malformed"},
+		{"limit 0", []string{"outbox", "tail", "-n", "0"}, "limit"},
+		{"limit too large", []string{"dlq", "list", "--each", "-n", "1001"}, "limit"},
+		{"empty event id", []string{"inbox", "lookup", ""}, "event-id is empty"},
+		{"long event id", []string{"inbox", "lookup", strings.Repeat("é", 256)}, "too long"},
+		{"empty type", []string{"inbox", "history", ""}, "type is empty"},
+		{"long type", []string{"inbox", "history", strings.Repeat("é", 256)}, "too long"},
+		{"an export", []string{"dlq", "export"}, "export"},
+		{"control characters", []string{"dlq", "replay", "--all", "--yes", "--reason", "a\x1b[2J"}, "control characters"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			plain := h.twinbox(t, c.args...)
+			require.Equal(t, service.ExitUsage, plain.code, plain.stderr)
+			require.Contains(t, plain.stderr, c.says)
+			var document struct {
+				Error struct {
+					Code, Message string
+					Exit          int
+				}
+			}
+			h.twinbox(t, append(c.args, "--json")...).json(t, &document)
+			require.Equal(t, service.ExitUsage, document.Error.Exit)
+			require.NotEmpty(t, document.Error.Code)
+		})
+	}
+}
+
+func TestNothingFound(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	for name, args := range map[string][]string{
+		"letter": {"dlq", "show", "customer/999999"},
+		"event":  {"inbox", "lookup", "never-came"},
+		"long":   {"inbox", "lookup", strings.Repeat("é", 255)},
+		"mail":   {"mail", "retry", "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10", "--yes", "--reason", "r"},
+		"name":   {"inbox", "history", "none.v1", "--consumer", "customer.profil"},
+	} {
+		r := h.twinbox(t, args...)
+		require.Equal(t, exitNotFound, r.code, "%s: %s", name, r.stderr)
+		require.Empty(t, r.stdout)
+	}
+	for name, args := range map[string][]string{
+		"list":    {"dlq", "list", "--key", "none"},
+		"replay":  {"dlq", "replay", "--key", "none", "--yes", "--reason", "r"},
+		"discard": {"dlq", "discard", "--key", "none", "--yes", "--reason", "r"},
+		"future":  {"dlq", "list", "--since", "2199-01-01T00:00:00Z"},
+		"history": {"inbox", "history", "none.v1"},
+	} {
+		r := h.twinbox(t, args...)
+		require.Zero(t, r.code, "a filter that matches nothing is no failure: %s: %s", name, r.stderr)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	for name, c := range map[string]struct {
+		err  error
+		code int
+	}{
+		"| head": {syscall.EPIPE, service.ExitOK}, "full disk": {syscall.ENOSPC, service.ExitFailure},
+	} {
+		for _, args := range [][]string{
+			{"outbox", "status"}, {"outbox", "status", "--json"}, {"inbox", "stats"}, {"dlq", "list"}, {"mail", "list"},
+		} {
+			var stderr bytes.Buffer
+			code := run(t.Context(), append(args, "--dir", h.dir), failing{c.err}, &stderr)
+			require.Equal(t, c.code, code, "%s: %v: %s", name, args, stderr.String())
+		}
+	}
+}
+
+func TestAServiceThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	nowhere := twinbox(t, "outbox", "status", "--dir", t.TempDir())
+	require.Equal(t, service.ExitFailure, nowhere.code)
+	require.Contains(t, nowhere.stderr, "make run")
+
+	gone := testkit.ReservePort(t)
+	tokenFile := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(tokenFile, []byte(h.at.AdminToken.Reveal()+"\n"), 0o600))
+
+	one := twinbox(t, "outbox", "status", "--json", "--token-file", tokenFile,
+		"--customer-admin", h.at.Services["customer"].Admin, "--admin", "notification="+gone)
+	require.Equal(t, exitPartial, one.code)
+	require.Contains(t, one.stderr, "no answer from "+gone)
+	var document map[string]json.RawMessage
+	one.json(t, &document)
+	require.Contains(t, document, "customer", "what the other one says is shown")
+
+	none := twinbox(t, "outbox", "status", "--token-file", tokenFile, "--admin", "customer="+gone)
+	require.Equal(t, service.ExitFailure, none.code)
+	require.NotContains(t, none.stderr, h.at.AdminToken.Reveal())
+
+	require.NoError(t, os.WriteFile(tokenFile, []byte("another"), 0o600))
+	wrong := twinbox(t, "outbox", "status", "--token-file", tokenFile, "--customer-admin", h.at.Services["customer"].Admin)
+	require.Equal(t, exitRefused, wrong.code)
+	require.Contains(t, wrong.stderr, "unauthorized")
+
+	missing := twinbox(t, "outbox", "status", "--token-file", tokenFile+"x", "--admin", "customer="+gone)
+	require.Equal(t, service.ExitUsage, missing.code)
+}
+
+func TestTheOperatorsFileIsItsOwnersAlone(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	path := filepath.Join(h.dir, "operators.json")
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	for _, part := range []string{"stack", "customer", "notification"} {
+		log, err := os.ReadFile(filepath.Join(h.dir, part+".log"))
+		require.NoError(t, err)
+		require.NotContains(t, string(log), h.at.AdminToken.Reveal())
+	}
+}
+
+const insertLetter = `
+insert into public.dead_letter (consumer, event_id, event_type, key, headers, payload, topic, partition, record_offset,
+    class, code, error, attempts, first_failed_at)
+values ('customer.profile', $1, 't.v1', $2, '[]', '{"name":17}', 'customer.users.v1', 0, 0, 'permanent', 'a_test', 'e',
+    1, clock_timestamp())`
+
+func (h *stack) deadLetter(t *testing.T) (ref, key string) {
+	t.Helper()
+	key = uuid.NewString()
+	h.exec(t, h.at.Databases["customer"], insertLetter, uuid.NewString(), []byte(key))
+	var document struct {
+		Items []struct{ Ref, Payload string }
+	}
+	h.twinbox(t, "dlq", "list", "--each", "--key", key, "--json").json(t, &document)
+	require.Len(t, document.Items, 1)
+	require.Empty(t, document.Items[0].Payload, "no payload unless asked for")
+	return document.Items[0].Ref, key
+}
+
+func editor(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "editor")
+	script := "#!/bin/sh\ncat > \"$1\" <<'TEXT'\n" + text + "\nTEXT\n"
+	require.NoError(t, os.WriteFile(path, []byte(script), 0o700)) //nolint:gosec // it is run
+	return path
+}
+
+func TestEditWithAnEditor(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	ref, _ := h.deadLetter(t)
+	dry := h.twinbox(t, "dlq", "edit", ref, "--editor", editor(t, `{"name":"Ada"}`))
+	require.Zero(t, dry.code, dry.stderr)
+	require.Contains(t, dry.stdout, "Would edit 1 dead letter of customer.")
+	require.Equal(t, `{"name":"Ada"}`, strings.TrimSpace(removeKept(t, dry)), "a dry run keeps the text")
+	require.NotContains(t, h.twinbox(t, "dlq", "show", ref, "--payload").stdout, "edited to")
+
+	done := h.twinbox(t, "dlq", "edit", ref, "--editor", editor(t, `{"name":"Ada"}`), "--yes", "--reason", "r")
+	require.Zero(t, done.code, done.stderr)
+	require.Contains(t, h.twinbox(t, "dlq", "show", ref, "--payload").stdout, `edited to  {"name":"Ada"}`)
+
+	same := h.twinbox(t, "dlq", "edit", ref, "--editor", "true", "--yes", "--reason", "r")
+	require.Zero(t, same.code, same.stderr)
+	require.Contains(t, same.stderr, "nothing to do")
+	broken := h.twinbox(t, "dlq", "edit", ref, "--editor", editor(t, `{"name":`), "--yes", "--reason", "r")
+	require.Equal(t, 2, broken.code)
+	require.Contains(t, broken.stderr, "not valid JSON")
+	removeKept(t, broken)
+	failed := h.twinbox(t, "dlq", "edit", ref, "--editor", "false", "--yes", "--reason", "r")
+	require.Equal(t, 1, failed.code)
+	require.Contains(t, failed.stderr, "run editor")
+	removeKept(t, failed)
+}
+
+func TestEditHeaders(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	ref, key := h.deadLetter(t)
+	file := filepath.Join(t.TempDir(), "payload.json")
+	registered := `{"user_id":"` + key + `","email":"ada.` + key[:8] + `@example.org","name":"Ada",` +
+		`"registered_at":"2026-01-02T03:04:05Z"}`
+	require.NoError(t, os.WriteFile(file, []byte(registered), 0o600))
+	edit := []string{"dlq", "edit", ref, "--yes", "--reason", "the producer left them out"}
+	wrong := h.twinbox(t, append(edit, "--header", "ce_id")...)
+	require.Equal(t, 2, wrong.code)
+	require.Contains(t, wrong.stderr, "not NAME=VALUE")
+
+	id := uuid.NewString()
+	for name, value := range map[string]string{
+		"ce_id": id, "ce_source": "/customer", "ce_type": contract.UserRegistered.Type, "ce_specversion": "1.0",
+		"ce_time": time.Now().UTC().Format(time.RFC3339), "ce_subject": key, "ce_aggregateversion": "1",
+		"content-type": "application/json",
+	} {
+		edit = append(edit, "--header", name+"="+value)
+	}
+	done := h.twinbox(t, append(edit, "--payload", file)...)
+	require.Zero(t, done.code, done.stderr)
+	again := h.twinbox(t, "dlq", "edit", ref, "--header", "x=1", "--yes", "--reason", "r")
+	require.Zero(t, again.code, "headers alone, and no editor: %s", again.stderr)
+	replayed := h.twinbox(t, "dlq", "replay", ref, "--yes", "--reason", "r")
+	require.Zero(t, replayed.code, replayed.stdout)
+	require.Contains(t, h.twinbox(t, "inbox", "lookup", id).stdout, "customer.profile")
+}
+
+func removeKept(t *testing.T, r result) (text string) {
+	t.Helper()
+	_, file, found := strings.Cut(r.stderr, "kept in ")
+	require.True(t, found, r.stderr)
+	file, _, _ = strings.Cut(file, "\n")
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(file))
+	return string(content)
+}
+
+func TestSettledAndFailingLetters(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	ref, key := h.deadLetter(t)
+	replayed := h.twinbox(t, "dlq", "replay", "--key", key, "--yes", "--reason", "r")
+	require.Equal(t, exitRefused, replayed.code, "the record is no event: %s", replayed.stdout)
+	require.Contains(t, replayed.stdout, ref)
+	var sum effects
+	h.twinbox(t, "dlq", "replay", ref, "--yes", "--reason", "r", "--json").json(t, &sum)
+	require.EqualValues(t, 1, sum.Failed)
+	require.Equal(t, ref, sum.Errors[0].Subject)
+
+	file := filepath.Join(t.TempDir(), "payload.json")
+	require.Zero(t, h.twinbox(t, "dlq", "discard", "--key", key, "--yes", "--reason", "r").code)
+	require.Contains(t, h.twinbox(t, "dlq", "list", "--key", key).stdout, "No dead letters")
+
+	require.NoError(t, os.WriteFile(file, []byte(`{"name":"Ada"}`), 0o600))
+	settled := h.twinbox(t, "dlq", "edit", ref, "--payload", file, "--yes", "--reason", "r")
+	require.Equal(t, exitRefused, settled.code)
+	require.Contains(t, settled.stderr, "not_waiting")
+}
+
+type tailed struct {
+	Service string
+	adminapi.OutboxEvent
+}
+
+type tailDocument struct {
+	Items []tailed `json:"items"`
+}
+
+func (h *stack) tail(t *testing.T, key string, want int) []tailed {
+	t.Helper()
+	var document tailDocument
+	testkit.Until(t, func() bool {
+		document = tailDocument{}
+		h.twinbox(t, "outbox", "tail", "--key", key, "--json").json(t, &document)
+		published := 0
+		for _, e := range document.Items {
+			if e.State == "published" {
+				published++
+			}
+		}
+		return published >= want
+	}, "published events of %s", key)
+	return document.Items
+}
+
+func TestOutboxStatusAndTail(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	id := h.signUp(t, "tail@example.org")
+	events := h.tail(t, id, 2)
+	require.Equal(t, "customer", events[0].Service)
+	require.Equal(t, "notification", events[1].Service)
+	require.Nil(t, events[0].Payload, "no payload unless asked for")
+
+	table := h.twinbox(t, "outbox", "tail", "--key", id)
+	require.Zero(t, table.code, table.stderr)
+	require.Contains(t, table.stdout, fmt.Sprintf("customer/%d ", events[0].Position))
+	require.Contains(t, h.twinbox(t, "outbox", "tail", "--key", id, "-o", "wide").stdout, events[0].EventID)
+	require.NotContains(t, table.stdout, "tail@example.org")
+	require.Contains(t, h.twinbox(t, "outbox", "tail", "--key", id, "--payload").stdout, "tail@example.org")
+
+	status := h.twinbox(t, "outbox", "status")
+	require.Zero(t, status.code, status.stderr)
+	require.Regexp(t, `customer +leading`, status.stdout)
+	var document map[string]adminapi.OutboxStatus
+	h.twinbox(t, "outbox", "status", "--json").json(t, &document)
+	require.True(t, document["notification"].Leading)
+
+	one := h.twinbox(t, "outbox", "status", "--service", "customer")
+	require.NotContains(t, one.stdout, "notification")
+}
+
+func TestTraceByWhatPeopleHave(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	id := h.signUp(t, "Have@example.org")
+	sent := h.tail(t, id, 2)[0].EventID
+	var story adminapi.Story
+	h.twinbox(t, "trace", sent, "--json").json(t, &story)
+	known := []string{"have@example.org"}
+	for _, s := range story.Steps {
+		known = append(known, s.CorrelationID, s.TraceID)
+		if s.Station == adminapi.StoryStepStationRecord && s.EventID == sent {
+			known = append(known, fmt.Sprintf("%s[%d]@%d", s.Topic, *s.Partition, *s.Offset))
+		}
+	}
+	require.GreaterOrEqual(t, len(known), 5)
+	for _, word := range known {
+		if word != "" {
+			r := h.twinbox(t, "trace", word)
+			require.Zero(t, r.code, "%s: %s", word, r.stderr)
+			require.Contains(t, r.stdout, sent, word)
+		}
+	}
+	require.Equal(t, exitNotFound, h.twinbox(t, "trace", "nobody@example.org").code)
+	require.Equal(t, exitNotFound, h.twinbox(t, "trace", "customer.users.v1[0]@999999").code)
+	require.Equal(t, exitNotFound, h.twinbox(t, "trace", "nothing[0]@0").code)
+}
+
+func TestOutboxRepublish(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	id := h.signUp(t, "republish@example.org")
+	h.tail(t, id, 2)
+
+	dry := h.twinbox(t, "outbox", "republish", "--key", id)
+	require.Zero(t, dry.code, dry.stderr)
+	require.Equal(t, "Would republish 1 event of customer.\nWould republish 1 event of notification.\n"+
+		"Nothing was changed. To do it, add: --yes --reason \"why\"\n", dry.stdout)
+	done := h.twinbox(t, "outbox", "republish", "--key", id, "--yes", "--reason", "a test", "--by", "ada", "--json")
+	require.Zero(t, done.code, done.stderr)
+	var sum effects
+	done.json(t, &sum)
+	require.EqualValues(t, 2, sum.Count)
+	require.False(t, sum.DryRun)
+
+	none := h.twinbox(t, "outbox", "republish", "--key", "none")
+	require.Zero(t, none.code, "nothing to do is no failure: %s", none.stderr)
+	require.Contains(t, none.stdout, "0 events")
+}
+
+func TestOutboxRelease(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	unknown := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", "none")
+	require.Equal(t, exitNotFound, unknown.code)
+	require.Contains(t, unknown.stderr, "not_parked")
+
+	key := uuid.NewString()
+	h.exec(t, h.at.Databases["customer"], `insert into public.outbox_parked (topic, key, reason, permanent) `+
+		`values ('customer.users.v1', $1, 'a test', true)`, key)
+	dry := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", key)
+	require.Zero(t, dry.code, dry.stderr)
+	require.Contains(t, dry.stdout, "Would release 1 key of customer.")
+	require.Contains(t, h.twinbox(t, "outbox", "status").stdout, key)
+	done := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", key,
+		"--yes", "--reason", "a test")
+	require.Zero(t, done.code, done.stderr)
+	require.Equal(t, "Released 1 key of customer.\n", done.stdout)
+}
+
+func (h *stack) exec(t *testing.T, dsn, sql string, args ...any) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close(context.WithoutCancel(t.Context()))) }()
+	_, err = conn.Exec(t.Context(), sql, args...)
+	require.NoError(t, err)
+}
+
+func TestASystemIsVerifiedFromOutside(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	h.signUp(t, "verified@example.org")
+	var r result
+	testkit.Until(t, func() bool {
+		r = h.twinbox(t, "verify")
+		return r.code == service.ExitOK
+	}, "%v", &r)
+	report, err := verify.ReadReport(h.dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{"profiles"}, report["customer"].Checks)
+	require.Equal(t, []string{"contacts", "mails"}, report["notification"].Checks)
+
+	dir := t.TempDir()
+	_, err = verify.ReadReport(dir)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	args := []string{"verify", "--dir", dir, "--brokers", h.at.KafkaBrokers, "--json"}
+	for _, name := range shownServices {
+		args = append(args, "--database", name+"="+h.at.Databases[name])
+	}
+	var given verify.Report
+	testkit.Until(t, func() bool {
+		r := twinbox(t, args...)
+		r.json(t, &given)
+		return r.code == service.ExitOK
+	})
+	for name, verdict := range given {
+		require.Len(t, verdict.Consumed, len(report[name].Consumed))
+		require.Equal(t, report[name].Checks, verdict.Checks)
+		require.NotZero(t, verdict.Produced[0].Published)
+	}
+	stored, err := verify.ReadReport(dir)
+	require.NoError(t, err)
+	require.Equal(t, given, stored)
+}

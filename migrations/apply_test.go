@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"example.com/twinbox/internal/services"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
 )
@@ -206,14 +208,21 @@ func TestApplyNeverRepeatsTheDSN(t *testing.T) {
 	}
 }
 
-var allSets = []migrations.Set{
-	migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Lease, migrations.Customer, migrations.Notification,
+var engine = []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Lease}
+
+// allSets has those of the project's services, too.
+func allSets() []migrations.Set {
+	all := engine
+	for _, s := range services.All() {
+		all = slices.Concat(all, s.Migrations)
+	}
+	return all
 }
 
 // The files of every set are numbered 1, 2, 3 ... so that two branches that both added one collide in the merge.
 func TestFilesAreNumberedWithoutGaps(t *testing.T) {
 	t.Parallel()
-	for _, set := range allSets {
+	for _, set := range allSets() {
 		names, err := fs.Glob(set.FS, "*.sql")
 		require.NoError(t, err)
 		for i, name := range names {
@@ -225,9 +234,11 @@ func TestFilesAreNumberedWithoutGaps(t *testing.T) {
 
 func TestServicesSchemasApply(t *testing.T) {
 	t.Parallel()
-	for name, sets := range map[string][]migrations.Set{
-		"customer": migrations.ForCustomer(), "notification": migrations.ForNotification(),
-	} {
+	schemas := map[string][]migrations.Set{"engine": engine}
+	for _, s := range services.All() {
+		schemas[s.Name] = s.Migrations
+	}
+	for name, sets := range schemas {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.New(t, sets...)

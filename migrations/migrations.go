@@ -25,19 +25,11 @@ var files embed.FS
 
 // The sets, each one folder.
 var (
-	Audit        = Folder("audit", files, "audit")
-	Outbox       = Folder("outbox", files, "outbox")
-	Inbox        = Folder("inbox", files, "inbox")
-	Lease        = Folder("lease", files, "lease")
-	Customer     = Folder("customer", files, "customer")
-	Notification = Folder("notification", files, "notification")
+	Audit  = Folder("audit", files, "audit")
+	Outbox = Folder("outbox", files, "outbox")
+	Inbox  = Folder("inbox", files, "inbox")
+	Lease  = Folder("lease", files, "lease")
 )
-
-// ForCustomer lists the migrations of the Customer service's database, in their order.
-func ForCustomer() []Set { return []Set{Audit, Outbox, Inbox, Customer} }
-
-// ForNotification lists the migrations of the Notification service's database, in their order.
-func ForNotification() []Set { return []Set{Audit, Outbox, Inbox, Lease, Notification} }
 
 // Folder returns the set of a folder's files.
 func Folder(name string, files fs.FS, path string) Set {

@@ -4,7 +4,6 @@ package contract
 
 import (
 	"example.com/twinbox/api"
-	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/event"
 )
 
@@ -12,26 +11,6 @@ import (
 const (
 	TopicPrefix = ""
 	TypePrefix  = "com.example."
-)
-
-// The producing service owns its topic; every service may read it.
-const (
-	TopicUsers = TopicPrefix + "customer.users.v1"
-	TopicMails = TopicPrefix + "notification.mails.v1"
-)
-
-// Sources, the ce_source of each producer. An event id is unique among all of them.
-const (
-	SourceCustomer     = "/twinbox/customer"
-	SourceNotification = "/twinbox/notification"
-)
-
-var (
-	UserRegistered        = define[domain.UserRegistered](TopicUsers, SourceCustomer, "customer", "user-registered.v1")
-	UserRenamed           = define[domain.UserRenamed](TopicUsers, SourceCustomer, "customer", "user-renamed.v1")
-	EmailVerified         = define[domain.EmailVerified](TopicUsers, SourceCustomer, "customer", "email-verified.v1")
-	VerificationEmailSent = define[domain.VerificationEmailSent](
-		TopicMails, SourceNotification, "notification", "verification-email-sent.v1")
 )
 
 // All returns every declaration, in the order in which a user meets the events.
@@ -44,7 +23,7 @@ func All() []event.Declaration {
 // Load compiles the schemas of all events. It fails only when one is broken or missing.
 func Load() (*event.Checker, error) { return event.LoadSchemas(api.Files, All()...) }
 
-func define[T domain.Event](topic, source, service, name string) event.Definition[T] {
+func define[T event.Ruled](topic, source, service, name string) event.Definition[T] {
 	return event.Define[T](event.Declaration{
 		Type:       TypePrefix + service + "." + name,
 		Topic:      topic,

@@ -9,8 +9,6 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-//go:generate env CGO_ENABLED=0 go run . ../../../api/openapi.yaml ../../../api/openapi.gen.json
-
 func main() {
 	if len(os.Args) != 3 {
 		fmt.Fprintln(os.Stderr, "usage: apijson FROM TO")

@@ -5,7 +5,6 @@ import (
 	"embed"
 
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/event"
 )
 
@@ -36,7 +35,7 @@ func Load() (*event.Checker, error) {
 	return system.With(files, All()...)
 }
 
-func define[T domain.Event](topic, source, service, name string) event.Definition[T] {
+func define[T event.Ruled](topic, source, service, name string) event.Definition[T] {
 	return event.Define[T](event.Declaration{
 		Type:       TypePrefix + service + "." + name,
 		Topic:      topic,

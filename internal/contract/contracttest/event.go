@@ -11,12 +11,11 @@ import (
 
 	"example.com/twinbox/api"
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/event"
 )
 
 // Event returns the payload's event, with an id, as its producer would publish it.
-func Event(t testing.TB, payload domain.Event, version int64) event.Event {
+func Event(t testing.TB, payload event.Ruled, version int64) event.Event {
 	t.Helper()
 	d, err := declarationOf(payload)
 	if err != nil {
@@ -50,21 +49,21 @@ func MakeExample(d event.Declaration, version int64) (event.Event, error) {
 	if err != nil {
 		return event.Event{}, fmt.Errorf("the example of %s: %w", d.Type, err)
 	}
-	about, is := payload.(domain.Event)
+	about, is := payload.(event.Ruled)
 	if !is {
 		return event.Event{}, fmt.Errorf("event %s: %T has no methods Check and About", d.Type, payload)
 	}
 	return made(d, about, version)
 }
 
-func made(d event.Declaration, payload domain.Event, version int64) (event.Event, error) {
+func made(d event.Declaration, payload event.Ruled, version int64) (event.Event, error) {
 	key, at := payload.About()
 	e, err := d.New(key, version, at, payload)
 	e.ID = uuid.Must(uuid.NewV7()).String()
 	return e, err
 }
 
-func declarationOf(payload domain.Event) (event.Declaration, error) {
+func declarationOf(payload event.Ruled) (event.Declaration, error) {
 	for _, d := range contract.All() {
 		if d.Name == reflect.TypeOf(payload).Name() {
 			return d, nil

@@ -16,13 +16,6 @@ const userID = "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10"
 
 var at = time.Date(2026, 11, 20, 9, 30, 0, 123456000, time.UTC)
 
-func load(t testing.TB) *event.Checker {
-	t.Helper()
-	c, err := contract.Load()
-	require.NoError(t, err)
-	return c
-}
-
 func registered(data string) event.Event {
 	d := contract.UserRegistered
 	return event.Event{Type: d.Type, Source: d.Source, Key: userID, Data: []byte(data)}
@@ -170,4 +163,19 @@ func TestDecodeComparesNamesLetterByLetter(t *testing.T) {
 	read, err := contract.UserRegistered.Decode(e)
 	require.NoError(t, err)
 	require.EqualValues(t, "Ada", read.Name)
+}
+
+func TestNamesOnTheWire(t *testing.T) {
+	t.Parallel()
+	names := func(d event.Declaration) []string { return []string{d.Type, d.Topic, d.Source, d.DataSchema} }
+	require.Equal(t, []string{
+		"com.example.customer.user-registered.v1", "customer.users.v1", "/twinbox/customer",
+		"https://example.com/twinbox/events/user-registered.v1.json",
+	}, names(contract.UserRegistered.Declaration))
+	require.Equal(t, "com.example.customer.user-renamed.v1", contract.UserRenamed.Type)
+	require.Equal(t, "com.example.customer.email-verified.v1", contract.EmailVerified.Type)
+	require.Equal(t, []string{
+		"com.example.notification.verification-email-sent.v1", "notification.mails.v1", "/twinbox/notification",
+		"https://example.com/twinbox/events/verification-email-sent.v1.json",
+	}, names(contract.VerificationEmailSent.Declaration))
 }

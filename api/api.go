@@ -3,12 +3,7 @@ package api
 
 import "embed"
 
-// OpenAPI is openapi.yaml as JSON; make generate converts it.
+// Files are the documents and events/, under those names.
 //
-//go:embed openapi.gen.json
-var OpenAPI []byte
-
-// Files are the documents, the requests and events/, under those names.
-//
-//go:embed *.yaml *.gen.json *.http events/*.json events/examples/*.json
+//go:embed *.yaml events
 var Files embed.FS

@@ -2,10 +2,16 @@ package api_test
 
 import (
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,6 +19,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"gopkg.in/yaml.v3"
+
+	"example.com/twinbox/api"
+	"example.com/twinbox/test/testkit"
 )
 
 func standard(t *testing.T, name string) *jsonschema.Schema {
@@ -61,14 +70,6 @@ func TestDocumentsKeepToTheirFormats(t *testing.T) {
 	for _, file := range others {
 		require.NoError(t, asyncapi.Validate(asJSON(t, file)), file)
 	}
-
-	broken := document(t, "openapi.yaml")
-	broken["paths"].(object)["/v1/signups"].(object)["post"].(object)["parameter"] = []any{}
-	require.Error(t, openapi.Validate(broken), "a member that the format does not know")
-	broken = document(t, "openapi.yaml")
-	broken["components"].(object)["schemas"].(object)["SignupRequest"].(object)["minProperties"] = "1"
-	require.Error(t, openapi.Validate(broken), "a schema that is none")
-	require.Error(t, asyncapi.Validate(broken))
 }
 
 // A misplaced comma of YAML makes a member of half a sentence.
@@ -112,4 +113,187 @@ func walk(value any, visit func(path string, value any)) {
 		}
 	}
 	at("", value)
+}
+
+func readRequests(t *testing.T, name string) testkit.HTTPFile {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	require.NoError(t, err)
+	file, err := testkit.ParseHTTPFile(string(content))
+	require.NoError(t, err, name)
+	return file
+}
+
+var reference = regexp.MustCompile(`\{\{([^}]+)\}\}`)
+
+func requireBody(t *testing.T, check func(string, any) error, op operation, request testkit.HTTPFileRequest) {
+	t.Helper()
+	if op.body == nil {
+		require.Empty(t, request.Body)
+		return
+	}
+	require.Equal(t, "application/json", request.Header.Get("Content-Type"))
+	schema := op.body["application/json"].(object)["schema"].(object)["$ref"].(string)
+	var body any
+	require.NoError(t, json.Unmarshal([]byte(request.Body), &body), request.Name)
+	require.NoError(t, check(schema, body), request.Name)
+}
+
+func declaredCodes(t *testing.T, file string) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	var codes []string
+	ast.Inspect(parsed, func(node ast.Node) bool {
+		spec, ok := node.(*ast.ValueSpec)
+		if !ok || !isCodeType(spec.Type) {
+			return true
+		}
+		for _, value := range spec.Values {
+			if literal, ok := value.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				code, err := strconv.Unquote(literal.Value)
+				require.NoError(t, err)
+				codes = append(codes, code)
+			}
+		}
+		return true
+	})
+	return codes
+}
+
+func isCodeType(expression ast.Expr) bool {
+	switch named := expression.(type) {
+	case *ast.Ident:
+		return named.Name == "Code"
+	case *ast.SelectorExpr:
+		return strings.HasSuffix(named.Sel.Name, "Code")
+	}
+	return false
+}
+
+type object = map[string]any
+
+func document(t *testing.T, name string) object {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	require.NoError(t, err)
+	var parsed object
+	require.NoError(t, yaml.Unmarshal(data, &parsed))
+	return parsed
+}
+
+func at(t *testing.T, root object, path ...string) any {
+	t.Helper()
+	var here any = root
+	for _, name := range path {
+		here = deref(t, root, here)
+		inner, ok := here.(object)
+		require.True(t, ok, "%s is not an object", name)
+		here = inner[name]
+	}
+	return deref(t, root, here)
+}
+
+func deref(t *testing.T, root object, value any) any {
+	t.Helper()
+	inner, ok := value.(object)
+	if !ok {
+		return value
+	}
+	reference, ok := inner["$ref"].(string)
+	if !ok {
+		return value
+	}
+	path, local := strings.CutPrefix(reference, "#/")
+	require.True(t, local, reference)
+	found := at(t, root, strings.Split(path, "/")...)
+	require.NotNil(t, found, "%s leads nowhere", reference)
+	return found
+}
+
+type operation struct {
+	name      string
+	body      object // by media type
+	responses object
+}
+
+var methods = []string{"get", "head", "post", "put", "patch", "delete"}
+
+func operations(t *testing.T, root object) map[string]operation {
+	t.Helper()
+	found := map[string]operation{}
+	for path := range at(t, root, "paths").(object) {
+		for _, method := range methods {
+			described, ok := at(t, root, "paths", path, method).(object)
+			if !ok {
+				continue
+			}
+			op := operation{name: strings.ToUpper(method) + " " + path, responses: described["responses"].(object)}
+			if described["requestBody"] != nil {
+				op.body = at(t, root, "paths", path, method, "requestBody", "content").(object)
+			}
+			found[op.name] = op
+		}
+	}
+	require.NotEmpty(t, found)
+	return found
+}
+
+const documentURL = "https://example.com/openapi.yaml"
+
+// The schemas of OpenAPI 3.1 are JSON Schema 2020-12.
+func checker(t *testing.T, root object) func(pointer string, value any) error {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	require.NoError(t, compiler.AddResource(documentURL, root))
+	return func(pointer string, value any) error {
+		schema, err := compiler.Compile(documentURL + pointer)
+		if err != nil {
+			return err
+		}
+		return schema.Validate(value)
+	}
+}
+
+func TestReferencesLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	for _, name := range documents(t) {
+		root := document(t, name)
+		var walk func(any)
+		walk = func(value any) {
+			switch inner := value.(type) {
+			case object:
+				if reference, ok := inner["$ref"].(string); ok {
+					requireTarget(t, root, reference)
+				}
+				for _, member := range inner {
+					walk(member)
+				}
+			case []any:
+				for _, element := range inner {
+					walk(element)
+				}
+			}
+		}
+		walk(root)
+	}
+}
+
+func requireTarget(t *testing.T, root object, reference string) {
+	t.Helper()
+	if file, isFile := strings.CutPrefix(reference, "./"); isFile {
+		_, err := api.Files.Open(file)
+		require.NoError(t, err, reference)
+		return
+	}
+	deref(t, root, object{"$ref": reference})
+}
+
+func documents(t *testing.T) []string {
+	t.Helper()
+	names, err := fs.Glob(api.Files, "*.yaml")
+	require.NoError(t, err)
+	require.Subset(t, names, []string{"asyncapi.yaml"})
+	return names
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -60,8 +59,7 @@ func (c *CallCommand) Run(ctx context.Context, command *kong.Context, to *stream
 
 func readOperations() (operations []item, err error) {
 	var document item
-	text, err := api.Files.ReadFile("admin.gen.json")
-	if err = cmp.Or(err, json.Unmarshal(text, &document)); err != nil {
+	if err := json.Unmarshal(api.Admin, &document); err != nil {
 		return nil, fmt.Errorf("read admin.yaml: %w", err)
 	}
 	schemas := document.object("components").object("schemas")

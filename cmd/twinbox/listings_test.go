@@ -13,10 +13,8 @@ import (
 
 func TestColumnsNameMembersOfTheDocument(t *testing.T) {
 	t.Parallel()
-	text, err := api.Files.ReadFile("admin.gen.json")
-	require.NoError(t, err)
 	var document item
-	require.NoError(t, json.Unmarshal(text, &document))
+	require.NoError(t, json.Unmarshal(api.Admin, &document))
 	resolve := func(schema item) item {
 		if name, is := strings.CutPrefix(schema.text("$ref"), "#/components/schemas/"); is {
 			return document.object("components").object("schemas").object(name)

@@ -42,22 +42,6 @@ func TestEveryService(t *testing.T) {
 	}
 }
 
-func TestLoad(t *testing.T) {
-	t.Parallel()
-	customer := services.All()[0]
-	_, err := customer.Load(nil)
-	require.ErrorContains(t, err, "DATABASE_URL: is required")
-	instance, err := customer.Load([]string{
-		"DATABASE_URL=postgres://db/x", "KAFKA_BROKERS=k:9092", "VERIFICATION_SECRET=" + strings.Repeat("k", 32),
-		"HTTP_ADDR=127.0.0.1:9",
-	})
-	require.NoError(t, err)
-	require.Equal(t, "127.0.0.1:9", instance.Value("HTTP_ADDR"))
-	require.False(t, instance.Reads("SMTP_ADDR"))
-	require.Empty(t, instance.Value("SMTP_ADDR"))
-	require.NotEmpty(t, instance.Topics())
-}
-
 // The user of a read model that ignores an event is refused with 409 from then on.
 func TestReadModelsHandleTheEventsOfTheirService(t *testing.T) {
 	t.Parallel()

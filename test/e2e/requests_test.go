@@ -4,12 +4,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/api"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -25,7 +25,7 @@ func TestTheRequestsThatPeopleTry(t *testing.T) {
 		"verify": http.StatusOK, "link": http.StatusOK, "verified": http.StatusOK, "taken": http.StatusConflict,
 		"reused": http.StatusUnprocessableEntity, "mistake": http.StatusUnprocessableEntity,
 	}
-	content, err := api.Files.ReadFile("requests.http")
+	content, err := os.ReadFile("../../api/requests.http")
 	require.NoError(t, err)
 	file, err := testkit.ParseHTTPFile(string(content))
 	require.NoError(t, err)

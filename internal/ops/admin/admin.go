@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"example.com/twinbox/api"
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/outbox/relay"
@@ -74,7 +75,7 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+adminapi.DocumentPath, web.Document(document.text))
+	mux.HandleFunc("GET "+adminapi.DocumentPath, web.Document(api.Admin))
 	mux.Handle("/", router)
 	return mux, nil
 }

@@ -22,7 +22,6 @@ import (
 // document checks requests against api/admin.yaml. So a null, empty or zero member never means "no condition", in any
 // operation.
 type document struct {
-	text       []byte
 	operations map[string]operation // by method and path
 }
 
@@ -35,20 +34,16 @@ type operation struct {
 const documentURL = "https://example.com/admin.yaml"
 
 func loadDocument() (*document, error) {
-	text, err := api.Files.ReadFile("admin.gen.json")
-	if err != nil {
-		return nil, fmt.Errorf("read admin.yaml: %w", err)
-	}
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat() // a time that is none
-	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(api.Admin))
 	if err == nil {
 		err = compiler.AddResource(documentURL, whole)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read admin.yaml: %w", err)
 	}
-	d := &document{text: text, operations: map[string]operation{}}
+	d := &document{operations: map[string]operation{}}
 	for path, methods := range members(whole, "paths") {
 		for method, described := range members(methods) {
 			if method == "parameters" { // of the path

@@ -88,7 +88,7 @@ func TestNothingIsDeclaredForNothing(t *testing.T) {
 		})
 		for kind, declared := range root["components"].(object) {
 			for part := range declared.(object) {
-				if kind == "securitySchemes" { // other places refer to them by name
+				if kind == "securitySchemes" || kind == "messageTraits" { // other places and documents refer to them
 					continue
 				}
 				require.True(t, referred["#/components/"+kind+"/"+part], "%s: %s %s is used nowhere", name, kind, part)

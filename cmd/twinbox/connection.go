@@ -25,9 +25,9 @@ type Operator struct {
 
 // Connection is where a running system is.
 type Connection struct {
+	twoAdmins
 	Dir string `help:"Folder of the system that \"make run\" started, asked where no address is given." default:".twinbox"`
 
-	Two   twoAdmins         `embed:""`
 	Admin map[string]string `help:"Admin listener of a service, by its name." placeholder:"NAME=HOST:PORT;..."`
 
 	TokenFile   string `help:"File with the token of these listeners. Default: the variable TWINBOX_ADMIN_TOKEN." placeholder:"FILE"`
@@ -46,7 +46,7 @@ var errNoToken = usage("no token: give --token-file or set " + tokenVariable)
 // find returns the addresses also with errNoToken.
 func (o *Connection) find() (at client.Operators, err error) {
 	at.Services = map[string]string{}
-	maps.Copy(at.Services, o.Two.given())
+	maps.Copy(at.Services, o.given())
 	maps.Copy(at.Services, o.Admin)
 	if len(at.Services) == 0 {
 		at, err = client.ReadOperators(o.Dir)

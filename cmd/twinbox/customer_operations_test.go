@@ -17,7 +17,7 @@ import (
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/broker"
-	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/dev/local/stacktest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/verify"
@@ -62,7 +62,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { require.NoError(t, w.broker.Close()) })
 	w.stack = newStack(local.Config{
 		KafkaBrokers: w.broker.Addr(),
-		Settings:     append(localtest.Patient(), "INBOX_RETRY_MIN=10ms", "INBOX_RETRY_MAX=100ms", "LOG_LEVEL=error"),
+		Settings:     append(stacktest.Patient(), "INBOX_RETRY_MIN=10ms", "INBOX_RETRY_MAX=100ms", "LOG_LEVEL=error"),
 	})
 	require.NoError(t, w.stack.start())
 	t.Cleanup(func() { require.NoError(t, w.stack.stop()) }) // before its broker

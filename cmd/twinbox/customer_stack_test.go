@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local"
-	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/dev/local/stacktest"
 	"example.com/twinbox/dev/operations"
 )
 
@@ -39,7 +39,7 @@ type stack struct {
 	ended  chan error
 }
 
-var sharedStack = newStack(local.Config{Settings: localtest.Patient()})
+var sharedStack = newStack(local.Config{Settings: stacktest.Patient()})
 
 func newStack(cfg local.Config) *stack {
 	h := &stack{ended: make(chan error, 1)}

@@ -30,9 +30,9 @@ func TestCustomerAndNotificationHaveFlags(t *testing.T) {
 		operator Connection
 		asked    []string
 	}{
-		"both":    {Connection{Two: twoAdmins{"a:1", "b:1"}}, []string{"customer", "notification"}},
-		"one":     {Connection{Two: twoAdmins{"a:1", "b:1"}, Service: "customer"}, []string{"customer"}},
-		"another": {Connection{Two: twoAdmins{NotificationAdmin: "b:1"}, Admin: accounts}, []string{"notification", "accounts"}},
+		"both":    {Connection{twoAdmins: twoAdmins{"a:1", "b:1"}}, []string{"customer", "notification"}},
+		"one":     {Connection{twoAdmins: twoAdmins{"a:1", "b:1"}, Service: "customer"}, []string{"customer"}},
+		"another": {Connection{twoAdmins: twoAdmins{NotificationAdmin: "b:1"}, Admin: accounts}, []string{"notification", "accounts"}},
 	} {
 		services, err := c.operator.ProvideServices()
 		require.NoError(t, err, name)
@@ -42,7 +42,7 @@ func TestCustomerAndNotificationHaveFlags(t *testing.T) {
 		}
 		require.Equal(t, c.asked, asked, name)
 	}
-	_, err := (&Connection{Two: twoAdmins{NotificationAdmin: "b:1"}, Service: "customer"}).ProvideServices()
+	_, err := (&Connection{twoAdmins: twoAdmins{NotificationAdmin: "b:1"}, Service: "customer"}).ProvideServices()
 	require.ErrorContains(t, err, "--admin customer=HOST:PORT")
 }
 

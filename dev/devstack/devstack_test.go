@@ -15,6 +15,7 @@ import (
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/dev/local/stacktest"
 	"example.com/twinbox/internal/services"
 )
 
@@ -133,7 +134,7 @@ func newExtension() local.Extension {
 			Greet greetCommand `cmd:"" help:"Say hello."`
 		}{},
 		Add: func(cfg *local.Config) {
-			cfg.Extra = append(cfg.Extra, localtest.Service("extra").Describe())
+			cfg.Extra = append(cfg.Extra, stacktest.Service("extra").Describe())
 			cfg.Programs = append(cfg.Programs, local.Program{
 				Name: "page", Title: "Page",
 				Listeners: []local.Listener{{Name: "page", Flag: "page-addr", Addr: flags.PageAddr}},
@@ -184,7 +185,7 @@ func TestRun(t *testing.T) {
 			args = append(args, "--"+s.Name+"-addr", "127.0.0.1:0")
 		}
 	}
-	for _, setting := range localtest.Patient() {
+	for _, setting := range stacktest.Patient() {
 		args = append(args, "--set", setting)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local"
-	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/dev/local/stacktest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -34,7 +34,7 @@ func signUp(t *testing.T, at local.Addresses, email string) int {
 func TestStack(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
-	first := start(t, local.Config{Dir: dir, Settings: append(localtest.Patient(), "LOG_LEVEL=debug")})
+	first := start(t, local.Config{Dir: dir, Settings: append(stacktest.Patient(), "LOG_LEVEL=debug")})
 	require.Equal(t, http.StatusCreated, signUp(t, first.at, "ada@example.org"))
 	require.Equal(t, http.StatusCreated, signUp(t, first.at, "bob@example.org")) // its line is lowered to debug
 
@@ -55,7 +55,7 @@ func TestStack(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(log), `"level":"DEBUG","msg":"event settled"`, "a setting of the log holds for the file")
 
-	second := start(t, local.Config{Dir: dir, Settings: localtest.Patient()})
+	second := start(t, local.Config{Dir: dir, Settings: stacktest.Patient()})
 	require.Equal(t, http.StatusConflict, signUp(t, second.at, "ADA@example.org"), "the data is still there")
 	require.NoError(t, second.stop())
 	require.NotContains(t, second.err.String(), "level=", "nor has a restart")

@@ -19,6 +19,7 @@ import (
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/dev/local/stacktest"
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
@@ -55,7 +56,7 @@ func folder(t *testing.T) string {
 }
 
 // shop runs next to the project's services, which may be none.
-var shop = []eventing.Described{localtest.Service("shop").Describe()}
+var shop = []eventing.Described{stacktest.Service("shop").Describe()}
 
 type running struct {
 	at   local.Addresses
@@ -181,7 +182,7 @@ func TestPrograms(t *testing.T) {
 func TestAProgramReachesAServiceThatIsNotReady(t *testing.T) {
 	t.Parallel()
 	decided := make(chan struct{})
-	undecided := localtest.Service("waiting").Describe()
+	undecided := stacktest.Service("waiting").Describe()
 	load := undecided.Load
 	undecided.Load = func(environ []string) (*eventing.Instance, error) {
 		instance, err := load(environ)

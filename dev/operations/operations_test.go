@@ -15,6 +15,7 @@ import (
 
 	"example.com/twinbox/dev/devstack"
 	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/dev/local/stacktest"
 	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/services"
 )
@@ -32,7 +33,7 @@ func TestOperationsOfARunningSystem(t *testing.T) {
 	for _, part := range []string{"console", "mailbox", "smtp", "kafka"} {
 		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
 	}
-	for _, setting := range localtest.Patient() {
+	for _, setting := range stacktest.Patient() {
 		args = append(args, "--set", setting)
 	}
 	ctx, stop := context.WithCancel(t.Context())

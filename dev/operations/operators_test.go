@@ -11,6 +11,7 @@ import (
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/dev/local/stacktest"
 	"example.com/twinbox/internal/ops"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
@@ -21,10 +22,10 @@ import (
 
 func TestAnOperatorReachesAServiceThatWaits(t *testing.T) {
 	t.Parallel()
-	shop := localtest.Service("shop")
-	shop.Operations = func(node *eventing.Node, _ localtest.Settings) error { return ops.Offer(node, ops.Own{}) }
+	shop := stacktest.Service("shop")
+	shop.Operations = func(node *eventing.Node, _ stacktest.Settings) error { return ops.Offer(node, ops.Own{}) }
 	cfg := local.Config{
-		Dir: filepath.Join(localtest.Folder(t), "state"), Settings: localtest.Patient(),
+		Dir: filepath.Join(localtest.Folder(t), "state"), Settings: stacktest.Patient(),
 		Extra:    []eventing.Described{shop.Describe()},
 		Services: map[string]local.Listen{"shop": {Admin: testkit.ReservePort(t)}},
 	}

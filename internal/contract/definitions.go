@@ -17,6 +17,7 @@ const (
 func All() []event.Declaration {
 	return []event.Declaration{
 		UserRegistered.Declaration, VerificationEmailSent.Declaration, EmailVerified.Declaration, UserRenamed.Declaration,
+		// make new-service adds lines here.
 	}
 }
 

@@ -26,6 +26,9 @@ func TestFixedNames(t *testing.T) {
 			require.NotEmpty(t, read(t, path), name)
 			continue
 		}
+		if _, err := os.Stat(path); err != nil && isOptional(t, name) {
+			continue
+		}
 		files, err := filepath.Glob(filepath.Join(path, holds))
 		require.NoError(t, err)
 		own := 0

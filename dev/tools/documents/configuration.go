@@ -30,6 +30,9 @@ func configuration() string {
 
 // render writes the variables and rules of all programs first, then each program's own.
 func render(programs ...program) string {
+	if len(programs) == 0 {
+		return intro
+	}
 	every := program{"Every service", programs[0].settings, programs[0].rules}
 	for _, p := range programs {
 		every.settings, every.rules = filter(every.settings, p.settings, true), filter(every.rules, p.rules, true)

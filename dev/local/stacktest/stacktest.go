@@ -1,4 +1,5 @@
-package localtest
+// Package stacktest has helpers for tests of a whole stack.
+package stacktest
 
 import (
 	"net"
@@ -8,6 +9,7 @@ import (
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/services"
 	"example.com/twinbox/migrations"
 )
 
@@ -37,4 +39,15 @@ func Service(name string) eventing.Service[Settings] {
 			return func(*service.Group, net.Listener) {}, nil
 		},
 	}
+}
+
+// Patient returns settings under which a slow machine loses no lease, repeats no batch or mail, and logs no warning.
+func Patient() []string {
+	settings := []string{"OUTBOX_LEASE=40s", "KAFKA_PUBLISH_TIMEOUT=20s", "KAFKA_SESSION_TIMEOUT=1m"}
+	for _, s := range services.All() {
+		if s.Unset().Reads("SMTP_TIMEOUT") {
+			settings = append(settings, "SMTP_TIMEOUT=15s")
+		}
+	}
+	return settings
 }

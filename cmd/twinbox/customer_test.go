@@ -44,6 +44,7 @@ func TestCustomerAndNotificationHaveFlags(t *testing.T) {
 	}
 	_, err := (&Connection{twoAdmins: twoAdmins{NotificationAdmin: "b:1"}, Service: "customer"}).ProvideServices()
 	require.ErrorContains(t, err, "--admin customer=HOST:PORT")
+	require.Contains(t, twinbox(t, "dlq", "list", "--help").stdout, "TWINBOX_CUSTOMER_ADMIN")
 }
 
 func TestBadCommandLines(t *testing.T) {

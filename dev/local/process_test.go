@@ -35,7 +35,7 @@ func runChild(dir string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	err := local.Run(ctx, local.Config{
-		Dir: dir, Err: os.Stderr, Ready: func(at local.Addresses) {
+		Dir: dir, Extra: shop, Err: os.Stderr, Ready: func(at local.Addresses) {
 			found := addresses{API: at.API(), Others: []string{at.KafkaBrokers, at.SMTP, at.Mailbox}}
 			for _, name := range at.Names {
 				found.Admins = append(found.Admins, at.Services[name].Admin)

@@ -119,7 +119,7 @@ func TestStartThatIsCancelled(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), after)
 			defer cancel()
-			err := local.Run(ctx, local.Config{Dir: folder(t)})
+			err := local.Run(ctx, local.Config{Dir: folder(t), Extra: shop})
 			if err != nil {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 			}
@@ -223,7 +223,7 @@ func serveUndecided(ctx context.Context, host service.Host, decided <-chan struc
 func TestAProgramThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("no paper")
-	err := local.Run(t.Context(), local.Config{Dir: folder(t), Programs: []local.Program{{
+	err := local.Run(t.Context(), local.Config{Dir: folder(t), Extra: shop, Programs: []local.Program{{
 		Name: "page",
 		Run:  func(context.Context, local.Addresses, *slog.Logger, func(string)) error { return broken },
 	}}})

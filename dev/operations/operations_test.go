@@ -14,9 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/devstack"
+	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/stacktest"
 	"example.com/twinbox/internal/ops/admin/client"
+	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/services"
 )
 
@@ -38,8 +40,11 @@ func TestOperationsOfARunningSystem(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
+	shop := local.Extension{Add: func(cfg *local.Config) {
+		cfg.Extra = []eventing.Described{stacktest.Service("shop").Describe()}
+	}}
 	out, stderr, code := make(screen), &strings.Builder{}, make(chan int, 1)
-	go func() { code <- devstack.Run(ctx, args, out, stderr) }()
+	go func() { code <- devstack.Run(ctx, args, out, stderr, shop) }()
 	var shown string
 	select {
 	case shown = <-out:
@@ -55,7 +60,7 @@ func TestOperationsOfARunningSystem(t *testing.T) {
 	require.Len(t, page.Request.Response.Cookies(), 1, "its link signs in")
 	operators, err := client.ReadOperators(dir)
 	require.NoError(t, err)
-	require.ElementsMatch(t, services.Names(), slices.Collect(maps.Keys(operators.Services)))
+	require.ElementsMatch(t, append(services.Names(), "shop"), slices.Collect(maps.Keys(operators.Services)))
 	for _, addr := range operators.Services {
 		require.Contains(t, shown, addr)
 	}

@@ -32,7 +32,7 @@ func TestCustomerAndNotificationHaveFlags(t *testing.T) {
 	}{
 		"both":    {Connection{twoAdmins: twoAdmins{"a:1", "b:1"}}, []string{"customer", "notification"}},
 		"one":     {Connection{twoAdmins: twoAdmins{"a:1", "b:1"}, Service: "customer"}, []string{"customer"}},
-		"another": {Connection{twoAdmins: twoAdmins{NotificationAdmin: "b:1"}, Admin: accounts}, []string{"notification", "accounts"}},
+		"another": {Connection{twoAdmins: twoAdmins{"", "b:1"}, Admin: accounts}, []string{"notification", "accounts"}},
 	} {
 		services, err := c.operator.ProvideServices()
 		require.NoError(t, err, name)

@@ -404,7 +404,8 @@ func TestTailFollowsServicesAsTheyAnswer(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	out := &awaited{text: "e5", stop: stop}
 	args := []string{
-		"outbox", "tail", "-f", "-o", "wide", "-n", "1", "--admin", "customer=" + customer, "--admin", "notification=" + notification,
+		"outbox", "tail", "-f", "-o", "wide", "-n", "1",
+		"--admin", "customer=" + customer, "--admin", "notification=" + notification,
 	}
 	require.Zero(t, run(ctx, args, out, io.Discard))
 	require.Equal(t, []string{"e1", "e4", "e2", "e5"}, regexp.MustCompile(`e[0-9]`).FindAllString(out.String(), -1))

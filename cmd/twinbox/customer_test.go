@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -513,4 +514,14 @@ func TestASystemIsVerifiedFromOutside(t *testing.T) {
 	stored, err := verify.ReadReport(dir)
 	require.NoError(t, err)
 	require.Equal(t, given, stored)
+}
+
+func TestFollowingWithoutAVerdictFails(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	stderr := &awaited{text: "connect to the database", stop: stop}
+	require.Equal(t, service.ExitFailure, run(ctx, []string{
+		"verify", "--follow", "--dir", t.TempDir(), "--database", "customer=postgres://127.0.0.1:1/x",
+		"--brokers", "127.0.0.1:1",
+	}, io.Discard, stderr))
 }

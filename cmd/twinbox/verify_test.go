@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,14 +57,4 @@ func TestAVerdictsExitCode(t *testing.T) {
 	r := twinbox(t, "verify", "--dir", t.TempDir())
 	require.Equal(t, service.ExitFailure, r.code)
 	require.Contains(t, r.stderr, "or give --database and --brokers")
-}
-
-func TestFollowingWithoutAVerdictFails(t *testing.T) {
-	t.Parallel()
-	ctx, stop := context.WithTimeout(t.Context(), patience)
-	stderr := &awaited{text: "connect to the database", stop: stop}
-	require.Equal(t, service.ExitFailure, run(ctx, []string{
-		"verify", "--follow", "--dir", t.TempDir(), "--database", "customer=postgres://127.0.0.1:1/x",
-		"--brokers", "127.0.0.1:1",
-	}, io.Discard, stderr))
 }

@@ -251,7 +251,7 @@ func requireGone(t *testing.T, dir, name, module string) {
 func requireSound(t *testing.T, dir string) {
 	t.Helper()
 	must(t, dir, "go", "list", "-deps", "-test", "./...")
-	must(t, dir, "go", "vet", "./internal/domain", "./internal/contract")
+	must(t, dir, "go", "vet", "./internal/failure", "./internal/contract")
 	must(t, dir, "git", "diff", "--exit-code")
 	format := filepath.Join(strings.TrimSpace(must(t, dir, "go", "env", "GOROOT")), "bin", "gofmt")
 	require.Empty(t, must(t, dir, format, "-l", "api", "cmd", "dev", "internal", "test"))

@@ -60,8 +60,6 @@ type storedEnd struct {
 	From     *int64 `json:"from,omitempty"` // the rows above this position are sent again; nil: the partition is not ill
 }
 
-func (s storedEnd) isIll() bool { return s.From != nil }
-
 // end is a partition of the log. It is ready to be published to, or to be looked at (look.go). A look finds that it is
 // ready, or ill: then passes heal it (heal.go, pass.go).
 type end struct {
@@ -305,7 +303,7 @@ func (e *ends) plan(page []record) map[topicPartition]storedEnd {
 func (e *end) planned(n int64) storedEnd {
 	next := e.stored
 	switch {
-	case next.isIll():
+	case next.From != nil:
 		next.Expected = max(e.need, e.known) + n
 	case e.ready:
 		next = storedEnd{End: e.known, Time: e.time, Expected: e.known + n}
@@ -366,7 +364,7 @@ func (l *leader) account(records []record, call *publishCall) {
 	}
 	for p, t := range tallies {
 		p.settle(t, call.repeated.Load())
-		if p.stored.isIll() {
+		if p.stored.From != nil {
 			l.ends.lookAt = time.Time{}
 		}
 	}
@@ -419,7 +417,7 @@ func (e *end) settle(t *tally, repeated bool) {
 		return
 	}
 	e.known, e.time = e.known+int64(len(t.offsets)), t.latest.UnixMilli()
-	if e.stored.isIll() {
+	if e.stored.From != nil {
 		e.need, e.ready = max(e.need, e.known), false
 	}
 }

@@ -79,7 +79,7 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 	for _, f := range looked {
 		next := f.diagnose()
 		plan[f.topicPartition] = next
-		if next.isIll() {
+		if next.From != nil {
 			ill = append(ill, f)
 		}
 	}
@@ -95,7 +95,7 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 	e.apply(plan)
 	for _, f := range looked {
 		f.known, f.time, f.looked, f.unread, f.hasLoss = f.to, f.lastAt, true, false, false
-		f.ready = !f.stored.isIll()
+		f.ready = f.stored.From == nil
 		f.err = nil
 		if f.ready {
 			f.need = f.to
@@ -107,18 +107,18 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 func (f *finding) diagnose() (next storedEnd) {
 	f.isLoss = f.hasLoss || f.looked && f.to < f.known
 	next = f.stored
-	isIll := f.isLoss || !f.isSure || f.to < f.need || next.isIll() || len(f.unknown) > 0
+	isIll := f.isLoss || !f.isSure || f.to < f.need || next.From != nil || len(f.unknown) > 0
 	if !isIll {
 		return storedEnd{End: f.to, Time: f.lastAt, Expected: max(next.Expected, f.to)}
 	}
-	if f.unread && (!next.isIll() || f.point.Position < *next.From) {
+	if f.unread && (next.From == nil || f.point.Position < *next.From) {
 		next.From = new(f.point.Position)
 	}
 	if f.unplaced || f.expired { // confirmed: the next look begins here
 		next.End, next.Time = f.to, f.lastAt
 	}
 	next.Expected = max(f.need, f.to)
-	isFirst := !f.stored.isIll() || *next.From < *f.stored.From
+	isFirst := f.stored.From == nil || *next.From < *f.stored.From
 	f.isLoss = f.isLoss || !f.isSure && isFirst && !f.isReported
 	return next
 }
@@ -144,7 +144,7 @@ func (l *leader) storeCheck(
 func (l *leader) report(looked []*finding, lost []lostEvent, plan map[topicPartition]storedEnd) {
 	for _, f := range looked {
 		next := plan[f.topicPartition]
-		if !next.isIll() {
+		if next.From == nil {
 			continue
 		}
 		if f.isLoss {
@@ -152,7 +152,7 @@ func (l *leader) report(looked []*finding, lost []lostEvent, plan map[topicParti
 			l.metrics.brokerLosses.Inc()
 			l.cfg.Log.Warn("the broker went back", "topic", f.topic, "partition", f.number, "end", f.to,
 				"expected", max(f.need, f.known, f.stored.End), "from", *next.From)
-		} else if len(f.unknown) == 0 && !f.stored.isIll() {
+		} else if len(f.unknown) == 0 && f.stored.From == nil {
 			l.cfg.Log.Info("an end is not sure after a crash", "topic", f.topic, "partition", f.number, "end", f.to,
 				"expected", f.need, "from", *next.From)
 		}

@@ -26,7 +26,7 @@
 //  4. The point moves behind the records, see below. The rows of the keys are locked (latest and strict).
 //  5. The id is inserted. An id that was there is a duplicate if the payload is the same, else a conflict. An event
 //     that has a dead letter is a duplicate too. An id that is older than the inbox remembers is expired. A duplicate
-//     that was applied and has the key's next version raises the key (strict): its producer's database went back.
+//     that has the key's next version raises the key (strict): its producer's database went back.
 //  6. Its version is not above the key's: stale (latest and strict).
 //  7. It was given up, by 1, 3 or the attempts before: dead.
 //  8. An earlier event of the key waits as a dead letter: parked (strict).

@@ -54,8 +54,8 @@ func TestLostConnectionsChangeNothing(t *testing.T) {
 	})
 }
 
-// placeByID gives an id one key and version. Under a second one, a duplicate raises that key if it comes again after the
-// version before.
+// placeByID gives an id one key and version. Under a second one, a duplicate raises that key if it comes again after
+// the version before.
 func placeByID(events []event.Event) {
 	first := map[string]event.Event{}
 	for i, e := range events {

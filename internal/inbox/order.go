@@ -116,7 +116,7 @@ func (in *Inbox) unlessIgnored(it *item, outcome Outcome) Outcome {
 	return outcome
 }
 
-// raise is for an applied event that comes again with the key's next version: its producer's database went back.
+// raise is for a known event that comes again with the key's next version: its producer's database went back.
 func (k *key) raise(version int64) {
 	if version == k.version+1 && (k.parkedFrom == nil || version < *k.parkedFrom) {
 		k.version, k.changed = version, true

@@ -71,7 +71,7 @@ type end struct {
 	ready       bool
 	unread      bool // the log may have records below its end that no look has read
 	hasLoss     bool // an acknowledged record is gone
-	isReported  bool // the loss is in the log, and no pass has healed it yet
+	isReported  bool // a line reports the loss, and no pass has healed it yet
 	err         error
 }
 

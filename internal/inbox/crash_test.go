@@ -115,7 +115,7 @@ func TestAnOwnerThatWasStopped(t *testing.T) {
 	for _, point := range []string{"handling", "handled", "committed"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
+			b := fresh(t)
 			job := b.job(traffic(12))
 			job.Batch, job.Timeout = 4, time.Second
 			first := job
@@ -157,7 +157,7 @@ func TestARecordThatKillsTheProcess(t *testing.T) {
 	for batch, deaths := range map[int]int{1: 1 + 3, 5: 2 + 3} {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
+			b := fresh(t)
 			clean := b.job(traffic(3))
 			clean.Batch = batch
 			require.NoError(t, crashtest.Start(t, clean).Wait(t))

@@ -44,7 +44,7 @@ func (k *killer) hit(after bool) {
 }
 
 // `make test-long` sets more.
-var statements = flag.Int("inbox.statements", 8, "deaths per story, around random statements; 0: around every one")
+var statements = flag.Int("inbox.statements", 4, "deaths per story, around random statements; 0: around every one")
 
 func TestAProcessThatDiesAroundAnyStatement(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ func TestAnyOrderComesToTheSame(t *testing.T) {
 				t.Parallel()
 				r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same story each time
 				c := newClinic(t, 1+r.IntN(9), acceptsOne)
-				wanted, come := stories(r, 40, mode != "late")
+				wanted, come := stories(r, 12, mode != "late")
 				c.fall("bad")
 				for events := range slices.Chunk(come, 7) {
 					c.deliver(t, events...)

@@ -15,7 +15,7 @@ import (
 // An outage can leave many dead letters before the table has statistics.
 func TestABatchReadsOnlyItsOwnDeadLetters(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := fresh(t)
 	b.Config.Order, b.Config.Batch = inbox.Strict, 5
 	outcomes := map[inbox.Outcome]int{}
 	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes[o]++ }
@@ -51,7 +51,7 @@ from pg_stat_user_tables where relname in ('dead_letter', 'inbox_key')`)
 	letters(t, session, "held-0", 0, 0)
 	batches(10)
 	require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 40, inbox.Parked: 10}, outcomes)
-	const stored, asked = 20_000, 20
+	const stored, asked = 5_000, 20
 	letters(t, session, "held-' || n || '", 1, stored)
 	letters(t, session, "held-0", stored+1, 2*stored)
 	before := read()

@@ -54,7 +54,7 @@ func handledBatches(t *testing.T, b *bundle, batches int) {
 // Planning a statement at each execution reads every partition.
 func TestABatchPlansNothingAnew(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := fresh(t)
 	b.Config.Order, b.Config.Batch = inbox.Strict, 5
 	session := b.onOneConnection(t)
 	handledBatches(t, b, 20)
@@ -76,9 +76,9 @@ select statement, generic_plans, custom_plans from pg_prepared_statements where 
 // A partition has no statistics in its first minutes.
 func TestABatchReadsOnlyItsOwnRows(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := fresh(t)
 	b.Config.Order, b.Config.Batch = inbox.Strict, 5
-	const remembered = 20_000
+	const remembered = 5_000
 	b.Exec(t, fmt.Sprintf(`
 insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash)
 select 'test', 'old-' || n, clock_timestamp(), 't.v1', '\x01' from generate_series(1, %d) as n`, remembered))
@@ -101,7 +101,7 @@ select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_user_tables w
 func TestOnlyAnOrderedConsumerReadsKeys(t *testing.T) {
 	t.Parallel()
 	for order, want := range map[inbox.Order]bool{inbox.Unordered: false, inbox.Latest: true, inbox.Strict: true} {
-		b := setup(t)
+		b := fresh(t)
 		b.Config.Order = order
 		session := b.onOneConnection(t)
 		_, handle := b.handle(t, effect)

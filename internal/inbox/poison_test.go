@@ -87,7 +87,7 @@ func TestADeadLetterDoesNotAdvanceItsKey(t *testing.T) {
 
 func TestADeadLetterWaitsForItsDatabase(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := fresh(t)
 	_, err := b.Pool.Exec(t.Context(), `alter table dead_letter rename to moved`)
 	require.NoError(t, err)
 	b.Config.Validate = func(event.Event) error { return errors.New("poison") }

@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("rapid.checks", "30") // make test-long has more
+	_ = flag.Set("rapid.checks", "15") // make test-long has more
 	kafkatest.Main(m)
 }
 
@@ -26,16 +26,17 @@ func setup(t *testing.T) *bundle {
 	return &bundle{inboxtest.New(t)}
 }
 
+func fresh(t *testing.T) *bundle {
+	t.Helper()
+	return &bundle{inboxtest.Fresh(t)}
+}
+
 func newBundle(pool *pgxpool.Pool) *bundle { return &bundle{inboxtest.On(pool)} }
 
+// again empties the database.
 func (b *bundle) again(t *testing.T) *bundle {
 	t.Helper()
-	for _, table := range []string{
-		"ledger", "dead_letter", "inbox", "inbox_key", "inbox_owner", "inbox_attempt", "inbox_point", "inbox_horizon",
-	} {
-		b.Exec(t, "delete from "+table)
-	}
-	b.Exec(t, `insert into inbox_horizon default values`)
+	b.Empty(t)
 	return newBundle(b.Pool)
 }
 

@@ -115,6 +115,16 @@ var scenarios = map[string]scenario{
 		effects:   []int{0, 1, 4},
 		watermark: 3,
 	},
+	"a stale one twice": {
+		configure: ordered(inbox.Latest),
+		events: func() []event.Event {
+			old := v("key-1", 1)
+			return []event.Event{v("key-1", 2), old, old}
+		},
+		outcomes:  []inbox.Outcome{inbox.Applied, inbox.Stale, inbox.Stale},
+		effects:   []int{0},
+		watermark: 2,
+	},
 	"gap allowed": {
 		configure: ordered(inbox.Latest),
 		events:    versions("key-1", 1, 5, 3, 6),

@@ -13,15 +13,15 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-const month = 30 * day
+const far = 12 * day // beyond the retention of these tests
 
 func TestNoSingleClockMovesTheHorizon(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range map[string]struct{ database, process time.Duration }{
-		"database ahead":  {month, 0},
-		"database behind": {-month, 0},
-		"process ahead":   {0, month},
-		"process behind":  {0, -month},
+		"database ahead":  {far, 0},
+		"database behind": {-far, 0},
+		"process ahead":   {0, far},
+		"process behind":  {0, -far},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,13 +60,13 @@ func TestTwoWrongClocksForgetNoMoreDaysThanWereSeen(t *testing.T) {
 	b := setup(t)
 	b.split(t, 12)
 	j := b.janitor(t, 10*day)
-	b.moveDatabase(t, month)
-	b.process = month
+	b.moveDatabase(t, far)
+	b.process = far
 	for range 5 {
 		b.tidy(t, j)
 	}
 	require.Equal(t, -10, b.horizon(t))
-	b.fill(t, 30, 30)
+	b.fill(t, 12, 12)
 	for range 5 {
 		b.tidy(t, j)
 	}
@@ -92,7 +92,7 @@ func TestEventsFromTheFutureMoveNoHorizon(t *testing.T) {
 
 func TestAWrongClockAtTheInstallation(t *testing.T) {
 	t.Parallel()
-	for name, ahead := range map[string]time.Duration{"ahead": month, "behind": -month} {
+	for name, ahead := range map[string]time.Duration{"ahead": far, "behind": -far} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := install(t, ahead)
@@ -107,7 +107,7 @@ func TestAWrongClockAtTheInstallation(t *testing.T) {
 			known = append(known, b.fill(t, -7, 7)...)
 			require.Equal(t, slices.Repeat([]string{"duplicate"}, len(known)), b.outcomes(t, known...))
 
-			for range 45 {
+			for range 27 {
 				b.nextDay(t)
 				b.tidy(t, j)
 				b.fill(t, 0, 0)
@@ -129,17 +129,17 @@ func TestAnIdleInbox(t *testing.T) {
 	b.tidy(t, j)
 	partitions := b.partitions(t)
 	known := b.fill(t, 0, 0)
-	for range 40 {
+	for range 15 {
 		b.nextDay(t)
 		b.tidy(t, j)
 	}
-	require.Equal(t, -50, b.horizon(t))
+	require.Equal(t, -25, b.horizon(t))
 	require.Equal(t, b.partitions(t), partitions+11, "empty days are dropped after the retention")
 	require.Equal(t, []string{"duplicate"}, b.outcomes(t, known...))
-	b.fill(t, -20, -20) // a late event of a dropped day
+	b.fill(t, -12, -12) // a late event of a dropped day
 	b.fill(t, -9, 0)
 	b.tidy(t, j)
-	require.Equal(t, -40, b.horizon(t), "of the days with events the ten newest and today's stay")
+	require.Equal(t, -15, b.horizon(t), "of the days with events the ten newest and today's stay")
 }
 
 func TestIDsWithoutATimeThatAWrongClockDated(t *testing.T) {
@@ -147,7 +147,7 @@ func TestIDsWithoutATimeThatAWrongClockDated(t *testing.T) {
 	b := setup(t)
 	b.split(t, 12)
 	j := b.janitor(t, 10*day)
-	b.moveDatabase(t, -month)
+	b.moveDatabase(t, -far)
 	require.Equal(t, []string{"applied"}, b.outcomes(t, "foreign"))
 	b.moveDatabase(t, 0)
 	require.Zero(t, b.tidy(t, j).Forgotten)

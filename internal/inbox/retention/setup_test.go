@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -27,30 +28,37 @@ type bundle struct {
 	process time.Duration // clock error
 }
 
-// movableClock replaces the server's clock for all objects created later, migrations too.
-const movableClock = `
+var noon = time.Until(time.Now().UTC().Truncate(day).Add(day / 2))
+
+// movableClock replaces the server's clock for the objects of the later sets.
+func movableClock(ahead time.Duration) migrations.Set {
+	return migrations.Set{Name: "clock", FS: fstest.MapFS{"0001_clock.sql": {Data: fmt.Appendf(nil, `-- +goose Up
+create table public.ledger (n bigint generated always as identity, event_id text);
 create schema movable;
 create table movable.clock (ahead interval not null);
 insert into movable.clock values (interval '%d ms');
 create function movable.clock_timestamp() returns timestamptz language sql as
     $$ select pg_catalog.clock_timestamp() + (select ahead from movable.clock) $$;
+set search_path = public, movable, pg_catalog;
+`, (noon + ahead).Milliseconds())}}}
+}
+
+const readMovableClock = `
 do $$ begin
-    execute format('alter database %%I set search_path = public, movable, pg_catalog', current_database());
-end $$;
-create table public.ledger (n bigint generated always as identity, event_id text);`
+    execute format('alter database %I set search_path = public, movable, pg_catalog', current_database());
+end $$`
 
 func setup(t *testing.T) *bundle { return install(t, 0) }
 
 // install makes an inbox on a database whose clock is wrong by ahead.
 func install(t *testing.T, ahead time.Duration) *bundle {
 	t.Helper()
-	pool := pgtest.New(t)
+	pool := pgtest.New(t, movableClock(ahead), migrations.Inbox, migrations.Audit)
 	b := &bundle{Bundle: inboxtest.On(pool), today: time.Now().UTC().Truncate(day)}
 	b.noon = time.Until(b.today.Add(day / 2))
-	b.Exec(t, fmt.Sprintf(movableClock, (b.noon+ahead).Milliseconds()))
-	_, err := migrations.Apply(t.Context(), pgtest.DSN(pool), migrations.Inbox, migrations.Audit)
-	require.NoError(t, err)
+	b.Exec(t, readMovableClock)
 	pool.Reset() // sessions from before have the server's clock
+	b.moveDatabase(t, ahead)
 	return b
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
@@ -34,18 +33,6 @@ func records(t *testing.T, ctx context.Context, events ...event.Event) []*messag
 		msgs[i].SetContext(event.WithOrigin(ctx, origin))
 	}
 	return msgs
-}
-
-func TestABatchIsOneTransaction(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, _ testData) error {
-		return inbox.Queue(ctx, tx, `insert into ledger (event_id) values (pg_current_xact_id()::text)`)
-	})
-	handled, err := handle(t.Context(), records(t, t.Context(), versions("key-1", 1, 2, 3, 4, 5)()...))
-	require.NoError(t, err)
-	require.Equal(t, 5, handled)
-	require.Equal(t, 1, b.Count(t, `select count(distinct event_id) from ledger`))
 }
 
 func TestHandlersSeeEarlierWrites(t *testing.T) {
@@ -155,24 +142,6 @@ func TestABatchWhosePartitionIsLost(t *testing.T) {
 	handled, err = handle(ctx, records(t, ctx, events...))
 	require.ErrorIs(t, err, lost)
 	require.Zero(t, handled)
-	require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
-}
-
-func TestABatchIsTriedWhileTheSurroundingsFail(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	failures := 0
-	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
-		if e.Version == 3 && failures < 10 {
-			failures++
-			return &pgconn.PgError{Code: "57P01"}
-		}
-		return effect(ctx, tx, e, data)
-	})
-	handled, err := handle(t.Context(), records(t, t.Context(), versions("key-1", 1, 2, 3, 4, 5)()...))
-	require.NoError(t, err)
-	require.Equal(t, 5, handled)
-	require.Equal(t, 5, b.Count(t, `select count(*) from ledger`))
 	require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
 }
 

@@ -9,8 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/migrations"
-	"example.com/twinbox/test/pgtest"
 )
 
 const insertApplied = `
@@ -42,7 +40,7 @@ func idsOf(found []inbox.Remembered) []string {
 
 func TestHistoryIsNewestFirst(t *testing.T) {
 	t.Parallel()
-	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
+	pool := setup(t).Pool
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	ago := func(d time.Duration) *time.Time { return new(now.Add(-d)) }
 	ids := map[string]string{}
@@ -76,7 +74,7 @@ func TestHistoryIsNewestFirst(t *testing.T) {
 
 func TestHistorySaysWhereItStopped(t *testing.T) {
 	t.Parallel()
-	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
+	pool := fresh(t).Pool
 	old := time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
 	apply(t, pool, "a", "rare.v1", idAt(old), &old, old)
 	apply(t, pool, "a", "rare.v1", "rare", nil, old)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"testing"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -74,20 +73,6 @@ func TestARedeliveryOfADeadLetter(t *testing.T) {
 	}
 }
 
-func TestARedeliveryOfAParkedEvent(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.Config.Order = inbox.Strict
-	var outcomes []inbox.Outcome
-	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
-	events := versions("key-1", 3, 4)()
-	for range 2 {
-		b.run(t, 200, effect, records(t, t.Context(), events...))
-	}
-	require.Equal(t, []inbox.Outcome{inbox.Gap, inbox.Parked, inbox.Duplicate, inbox.Duplicate}, outcomes)
-	require.Equal(t, 2, b.Count(t, `select count(*) from dead_letter`))
-}
-
 func TestASequenceOfDeadLettersThatWasSetBack(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]event.Event{
@@ -131,38 +116,6 @@ func TestARefusalEndsWithItsTransaction(t *testing.T) {
 			_, err := handle(t.Context(), records(t, t.Context(), first, second, third))
 			require.NoError(t, err)
 			require.Equal(t, []inbox.Outcome{inbox.Dead, inbox.Applied, inbox.Dead}, outcomes)
-		})
-	}
-}
-
-// A first event may have any version.
-func TestAJumpOfVersions(t *testing.T) {
-	t.Parallel()
-	shared := setup(t)
-	for _, c := range []struct {
-		come    []int64
-		applied []int64
-		codes   []string
-	}{
-		{[]int64{1, 1001, 1002}, []int64{1, 1001, 1002}, nil},
-		{[]int64{1, 1002, 2}, []int64{1, 2}, []string{inbox.CodeJump}},
-		{[]int64{math.MaxInt64, 1}, []int64{math.MaxInt64}, nil},
-		{[]int64{1_000_000, 1_001_000, 1_002_001}, []int64{1_000_000, 1_001_000}, []string{inbox.CodeJump}},
-		{[]int64{0, 5000, 0}, []int64{0, 5000}, []string{inbox.CodeNoVersion}},
-	} {
-		t.Run(fmt.Sprint(c.come), func(t *testing.T) {
-			b := shared.again(t)
-			b.Config.Order = inbox.Latest
-			var applied []int64
-			b.Host.OnOutcome = func(e event.Event, o inbox.Outcome) {
-				if o == inbox.Applied {
-					applied = append(applied, e.Version)
-				}
-			}
-			b.run(t, 200, effect, records(t, t.Context(), versions("key-1", c.come...)()...))
-			require.Equal(t, c.applied, applied)
-			require.Equal(t, append([]string{}, c.codes...), b.List(t, `select code from dead_letter`))
-			require.Zero(t, b.Count(t, `select count(*) from dead_letter where holds or class <> 'permanent'`))
 		})
 	}
 }

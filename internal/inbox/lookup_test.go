@@ -8,8 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/migrations"
-	"example.com/twinbox/test/pgtest"
 )
 
 const remember = `
@@ -18,7 +16,7 @@ values ($1, $2, '1970-01-01', 't.v1', '\x01', $3)`
 
 func TestLookup(t *testing.T) {
 	t.Parallel()
-	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
+	pool := setup(t).Pool
 	for consumer, metadata := range map[string]string{
 		"a": `{"topic":"users","partition":3,"offset":17,"correlation_id":"c",
 			"processing_time":"2026-11-21T10:00:00Z","processing_time_ms":7,"caller":{"n": 1}}`,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"testing"
 
@@ -18,21 +17,6 @@ import (
 var everyOutcome = []inbox.Outcome{
 	inbox.Applied, inbox.Duplicate, inbox.Conflict, inbox.Stale, inbox.Gap, inbox.Parked, inbox.Expired, inbox.Ignored,
 	inbox.Dead, inbox.Failed,
-}
-
-// Failed ends no delivery.
-func TestEveryOutcomeHasAScenario(t *testing.T) {
-	t.Parallel()
-	for _, outcome := range everyOutcome[:len(everyOutcome)-1] {
-		require.True(t, func() bool {
-			for _, s := range scenarios {
-				if slices.Contains(s.outcomes, outcome) {
-					return true
-				}
-			}
-			return false
-		}(), outcome)
-	}
 }
 
 func TestADeliveryThatIsBrokenOffHasFailed(t *testing.T) {

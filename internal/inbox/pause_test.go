@@ -13,14 +13,12 @@ import (
 
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/migrations"
-	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
 
 func TestAPauseBeginsOnceAndEndsOnce(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t, migrations.Inbox)
+	db := setup(t).Pool
 	change := func(do func(tx pgx.Tx) error) error { return pgx.BeginFunc(t.Context(), db, do) }
 	stop := func(by string) error {
 		return change(func(tx pgx.Tx) error { return inbox.PauseConsumer(t.Context(), tx, "c1", by, "the disk is full") })

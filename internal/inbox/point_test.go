@@ -213,20 +213,6 @@ func TestWithoutAPositionNoPointMoves(t *testing.T) {
 	require.Zero(t, b.Count(t, `select count(*) from inbox_point`))
 }
 
-func TestThePointTravelsWithTheOthers(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.Exec(t, beginPoint, 0)
-	trips := b.counting(t)
-	_, handle := b.handle(t, queueing(nil))
-	for i := range int64(3) {
-		trips.n = 0
-		_, err := handle(t.Context(), owned(i, record(t, v("a", i+1), i)))
-		require.NoError(t, err)
-	}
-	require.Equal(t, 2, trips.n)
-}
-
 // The event comes again with another version after its producer's restore.
 func TestAKnownEventWithTheNextVersionRaisesItsKey(t *testing.T) {
 	t.Parallel()

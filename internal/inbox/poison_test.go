@@ -2,7 +2,7 @@ package inbox_test
 
 import (
 	"errors"
-	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event"
-	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -63,26 +62,23 @@ type contractError struct{}
 func (contractError) Error() string     { return "breaks the contract" }
 func (contractError) ErrorCode() string { return "bad_contract" }
 
-func TestARecordFromNowhereIsNamedByItsContent(t *testing.T) {
+// An id of topic, partition and offset would be too long.
+func TestARecordWithoutAnIDIsNamedByADigest(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	for range 2 {
-		msg := message.NewMessage("", []byte("garbage"))
-		msg.SetContext(t.Context())
-		require.NoError(t, b.Deliver(t, msg, effect))
+	for name, origin := range map[string]event.Origin{
+		"from nowhere": {}, "from a long topic": {Topic: strings.Repeat("t", 249), Partition: 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			for range 2 {
+				msg := message.NewMessage("", []byte("garbage"))
+				msg.SetContext(event.WithOrigin(t.Context(), origin))
+				require.NoError(t, b.Deliver(t, msg, effect))
+			}
+			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where event_id like 'sha256/%'`))
+		})
 	}
-	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where event_id like 'sha256/%'`))
-}
-
-func TestADeadLetterDoesNotAdvanceItsKey(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.Config.Order = inbox.Strict
-	e := newEvent()
-	e.Version, e.Data = 1, []byte(`{"value":[]}`)
-	require.NoError(t, b.Deliver(t, record(t, e, 1), effect))
-	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
-	require.Equal(t, []string{"0 1"}, b.List(t, `select version || ' ' || parked_from from inbox_key`))
 }
 
 func TestADeadLetterWaitsForItsDatabase(t *testing.T) {
@@ -124,5 +120,3 @@ func counter(t *testing.T, b *bundle, name, label string) prometheus.Collector {
 	t.Fatalf("no metric %s with label %s", name, label)
 	return nil
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

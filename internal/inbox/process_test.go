@@ -15,24 +15,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-func TestProcessRollsBackBothOrNeither(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	in := b.Inbox(t)
-	broken := errors.New("broken")
-	outcome, err := in.Process(t.Context(), "id-1", func(ctx context.Context, tx pgx.Tx) error {
-		return errors.Join(b.Note("id-1")(ctx, tx), broken)
-	})
-	require.ErrorIs(t, err, broken)
-	require.Equal(t, inbox.Failed, outcome)
-	require.Zero(t, b.Effects(t, "id-1"))
-
-	outcome, err = in.Process(t.Context(), "id-1", b.Note("id-1"))
-	require.NoError(t, err)
-	require.Equal(t, inbox.Applied, outcome, "a failure is not remembered")
-	require.Equal(t, 1, b.Effects(t, "id-1"))
-}
-
 func TestProcessAfterALostCommit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

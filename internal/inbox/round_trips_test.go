@@ -31,7 +31,7 @@ func (b *bundle) counting(t *testing.T) *roundTrips {
 	return trips
 }
 
-// Begin travels with keys and ids, the writes with the commit. Duplicates take a third, for the comparison.
+// Begin travels with point, keys and ids, the writes with the commit. Duplicates take a third, for the comparison.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	const want = 2
@@ -40,11 +40,12 @@ func TestRoundTrips(t *testing.T) {
 		for _, size := range []int{1, 50} {
 			b := shared.again(t)
 			b.Config.Order, b.Config.Accepts = order, acceptsTestType
+			b.Exec(t, beginPoint, 0)
 			trips := b.counting(t)
 			_, handle := b.handle(t, queueing(nil))
 			cost := func(events []event.Event) int {
 				trips.n = 0
-				handled, err := handle(t.Context(), records(t, t.Context(), events...))
+				handled, err := handle(t.Context(), owned(0, records(t, t.Context(), events...)...))
 				require.NoError(t, err)
 				require.Equal(t, size, handled)
 				return trips.n

@@ -225,8 +225,16 @@ var scenarios = map[string]scenario{
 		watermark: 1,
 	},
 	"not for this consumer": {
-		configure: func(c *inbox.Config) { c.Accepts = acceptsTestType },
-		events:    threeWithBadMiddle,
+		configure: func(c *inbox.Config) {
+			c.Accepts = acceptsTestType
+			c.Validate = func(e event.Event) error {
+				if !acceptsTestType(e.Type) {
+					return errors.New("asked about another consumer's event")
+				}
+				return nil
+			}
+		},
+		events: threeWithBadMiddle,
 		spoil: func(i int, m *message.Message) {
 			if i == 1 || i == 3 {
 				m.Metadata["ce_type"] = "other"

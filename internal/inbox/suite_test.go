@@ -90,7 +90,9 @@ func (s scenario) play(t *testing.T, b *bundle, batch int) {
 	}
 	b.run(t, batch, handler, msgs)
 	require.Len(t, outcomes, len(events))
-	require.NotContains(t, outcomes, inbox.Applied)
+	for _, outcome := range []inbox.Outcome{inbox.Applied, inbox.Gap, inbox.Parked} {
+		require.NotContains(t, outcomes, outcome)
+	}
 	require.Equal(t, effects, b.List(t, `select event_id from ledger order by n`))
 	require.Equal(t, len(s.letters)+len(s.parked), b.Count(t, `select count(*) from dead_letter`))
 }

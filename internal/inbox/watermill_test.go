@@ -113,7 +113,7 @@ func TestAStockRouterHandlesOurTopics(t *testing.T) {
 	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
-	const events = 100
+	const events = 30
 	for range events {
 		require.NoError(t, publisher.Publish(topic, newEvent().Message()))
 	}

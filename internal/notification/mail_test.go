@@ -32,6 +32,7 @@ func TestTheLetterSaysWhoWhereAndUntilWhen(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "0190a1b2-c3d4-7e5f-8a9b-000000000001@example.org", letter.MessageID)
 	require.EqualValues(t, domain.Email("ada@example.org"), letter.To)
+	require.Equal(t, writtenAt, letter.WrittenAt)
 	require.True(t, strings.HasPrefix(letter.Text, "Hello,\n"), letter.Text)
 	require.Contains(t, letter.Text, "3 January 2026, 15:04 UTC")
 
@@ -114,11 +115,4 @@ func TestALeaseWithoutItsMailFails(t *testing.T) {
 	require.NoError(t, err)
 	b.start(t)
 	b.awaitState(t, "failed")
-}
-
-func TestEveryLetterHasTheClaimsDate(t *testing.T) {
-	t.Parallel()
-	letter, err := testWriter.Write(testMail(), writtenAt)
-	require.NoError(t, err)
-	require.Equal(t, writtenAt, letter.WrittenAt)
 }

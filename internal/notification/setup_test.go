@@ -3,6 +3,7 @@ package notification
 import (
 	"context"
 	"errors"
+	"flag"
 	"log/slog"
 	"strings"
 	"testing"
@@ -28,7 +29,10 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	_ = flag.Set("rapid.checks", "30")
+	pgtest.Main(m)
+}
 
 const patience = 30 * time.Second
 

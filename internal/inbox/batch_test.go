@@ -18,10 +18,8 @@ import (
 
 func (b *bundle) handle(t *testing.T, handler handlerFunc) (*inbox.Inbox, inbox.BatchFunc) {
 	t.Helper()
-	mux := inbox.NewMux()
-	inbox.Handle(mux, testEvent, handler)
 	in := b.Inbox(t)
-	return in, in.BatchMiddleware(mux.HandleMessage)
+	return in, in.BatchMiddleware(muxOf(handler).HandleMessage)
 }
 
 func records(t *testing.T, ctx context.Context, events ...event.Event) []*message.Message {
@@ -200,8 +198,7 @@ func TestAKeyThatAnotherTransactionInserts(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.Config.Order, b.Config.Batch = inbox.Latest, batch
-			var outcomes []inbox.Outcome
-			b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+			outcomes := b.noteOutcomes()
 			inserted := false
 			_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, _ testData) error {
 				if !inserted {
@@ -212,7 +209,7 @@ func TestAKeyThatAnotherTransactionInserts(t *testing.T) {
 			})
 			_, err := handle(t.Context(), records(t, t.Context(), v("key-1", 1), v("key-2", 1)))
 			require.NoError(t, err)
-			require.Equal(t, []inbox.Outcome{inbox.Stale, inbox.Applied}, outcomes)
+			require.Equal(t, []inbox.Outcome{inbox.Stale, inbox.Applied}, *outcomes)
 			require.Equal(t, 1, b.Count(t, `select count(*) from ledger`))
 			require.Equal(t, 5, b.Count(t, `select version from inbox_key where key = 'key-1'`))
 		})

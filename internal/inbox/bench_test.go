@@ -98,8 +98,7 @@ func bench(b *testing.B, l load) {
 		for i := l.failEvery / 2; l.failEvery > 0 && i < len(msgs); i += l.failEvery {
 			bad[msgs[i].UUID] = true
 		}
-		mux := inbox.NewMux()
-		inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
+		mux := muxOf(func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 			if bad[e.ID] {
 				return inbox.Permanent(errors.New("never"))
 			}

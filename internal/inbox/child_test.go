@@ -93,8 +93,7 @@ func (j job) consumeAs(ctx context.Context, pool *pgxpool.Pool, consumer string,
 }
 
 func (j job) handlers(consumer string, mayDie bool) *inbox.Mux {
-	mux := inbox.NewMux()
-	inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, _ testData) error {
+	return muxOf(func(ctx context.Context, tx pgx.Tx, e event.Event, _ testData) error {
 		if mayDie && e.ID == j.KillFor {
 			crashtest.Die()
 		}
@@ -106,7 +105,6 @@ func (j job) handlers(consumer string, mayDie bool) *inbox.Mux {
 		return inbox.Queue(ctx, tx, `insert into ledger (event_id, key, version) values ($1, $2, $3)`,
 			consumer+" "+e.ID, consumer+" "+e.Key, e.Version)
 	})
-	return mux
 }
 
 func (j job) handleAll(ctx context.Context, handle inbox.BatchFunc, partition int32, events []event.Event) error {

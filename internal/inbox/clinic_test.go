@@ -41,14 +41,12 @@ func newClinic(t *testing.T, batch int, configure func(*inbox.Config)) *clinic {
 	t.Helper()
 	c := &clinic{bundle: setup(t)}
 	c.heal()
-	mux := inbox.NewMux()
-	inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, d testData) error {
+	c.handler = muxOf(func(ctx context.Context, tx pgx.Tx, e event.Event, d testData) error {
 		if err := (*c.sick.Load())[d.Value]; err != nil {
 			return err
 		}
 		return effect(ctx, tx, e, d)
-	})
-	c.handler = mux.HandleMessage
+	}).HandleMessage
 	c.Config.Order, c.Config.MaxAttempts, c.Config.Batch = inbox.Strict, 1, batch
 	c.Config.ResumeEvery = pollEvery
 	c.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) {

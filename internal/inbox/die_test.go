@@ -102,8 +102,7 @@ func (b *bundle) live(t *testing.T, ctx context.Context, pool *pgxpool.Pool, eve
 	in, err := inbox.New(cfg)
 	require.NoError(t, err)
 	ill := true
-	mux := inbox.NewMux()
-	inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
+	mux := muxOf(func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 		if data.Value == "bad" && ill {
 			return errors.New("ill")
 		}

@@ -56,17 +56,3 @@ func TestAnEventThatWaitsForItsKey(t *testing.T) {
 		})
 	}
 }
-
-// The handler's writes are sent together with its key's row.
-func TestALateHandlerOfAnOrderedConsumer(t *testing.T) {
-	t.Parallel()
-	for name, late := range lateHandlers(t) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t)
-			b.Config.Order, b.Config.MaxAttempts, b.Config.HandlerTimeout = inbox.Strict, 1, brief
-			require.NoError(t, b.Deliver(t, record(t, v("key-1", 1), 1), late))
-			require.Equal(t, []string{inbox.CodeHandlerTimeout}, b.List(t, `select code from dead_letter`))
-		})
-	}
-}

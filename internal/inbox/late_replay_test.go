@@ -23,8 +23,8 @@ func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 				cfg.Order, cfg.HandlerTimeout, cfg.MaxAttempts = inbox.Unordered, time.Second, 5
 			})
 			poison, other := named("order-1", "a"), named("order-2", "b")
-			mux, refused := inbox.NewMux(), true
-			inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
+			refused := true
+			c.handler = muxOf(func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 				switch {
 				case refused:
 					return inbox.Permanent(errors.New("never"))
@@ -32,8 +32,7 @@ func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 					return late(ctx, tx, e, data)
 				}
 				return healthy(ctx, tx, e, data)
-			})
-			c.handler = mux.HandleMessage
+			}).HandleMessage
 			c.open(t)
 			c.deliver(t, poison, other)
 			refused = false

@@ -82,11 +82,10 @@ func TestAHandlerThatIsAlwaysLateIsGivenUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.Config.HandlerTimeout, b.Config.MaxAttempts = brief, 2
-			before, poison, behind := newEvent(), newEvent(), newEvent()
-			before.Key, poison.Key, behind.Key = "a", "b", "c"
-			mux, calls := inbox.NewMux(), 0
-			inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
+			b.Config.Order, b.Config.HandlerTimeout, b.Config.MaxAttempts = inbox.Strict, brief, 2
+			before, poison, behind := v("a", 1), v("b", 1), v("c", 1)
+			calls := 0
+			_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 				if e.ID != poison.ID {
 					return healthy(ctx, tx, e, data)
 				}
@@ -94,7 +93,6 @@ func TestAHandlerThatIsAlwaysLateIsGivenUp(t *testing.T) {
 				require.LessOrEqual(t, calls, 4, "in two batches, and twice alone")
 				return late(ctx, tx, e, data)
 			})
-			handle := b.Inbox(t).BatchMiddleware(mux.HandleMessage)
 			msgs := []*message.Message{record(t, before, 1), record(t, poison, 2), record(t, behind, 3)}
 			handled, err := handle(t.Context(), msgs)
 			require.NoError(t, err)

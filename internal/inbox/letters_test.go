@@ -48,24 +48,22 @@ func TestARedeliveryOfADeadLetter(t *testing.T) {
 				b := shared.again(t)
 				b.Config.Order = order
 				calls, ill := 0, true
-				mux := inbox.NewMux()
-				inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
+				mux := muxOf(func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 					if calls++; ill {
 						return inbox.Permanent(errors.New("ill"))
 					}
 					return effect(ctx, tx, e, data)
 				})
-				var outcomes []inbox.Outcome
-				b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+				outcomes := b.noteOutcomes()
 				in, e := b.Inbox(t), v("key-1", 1)
 				require.NoError(t, deliver(in, mux, replayable(t, t.Context(), e)[0]))
 				ill = false
 				require.NoError(t, settle(b, in, mux))
 				require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where state = $1`, string(state)))
-				calls, outcomes = 0, nil
+				calls, *outcomes = 0, nil
 				require.NoError(t, deliver(in, mux, record(t, e, 1)))
 				require.NoError(t, deliver(in, mux, record(t, payload(e, `{"value":"b"}`), 2)))
-				require.Equal(t, []inbox.Outcome{inbox.Duplicate, inbox.Conflict}, outcomes)
+				require.Equal(t, []inbox.Outcome{inbox.Duplicate, inbox.Conflict}, *outcomes)
 				require.Zero(t, calls)
 				require.Equal(t, []string{"handler_failed", "id_conflict"}, b.List(t, `select code from dead_letter order by id`))
 			})
@@ -103,8 +101,7 @@ func TestARefusalEndsWithItsTransaction(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.Config.Order = inbox.Latest
-			var outcomes []inbox.Outcome
-			b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+			outcomes := b.noteOutcomes()
 			first, third := v("key-1", 1), payload(v("key-2", 1), `{"value":"bad"}`)
 			calls := 0
 			_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
@@ -115,7 +112,7 @@ func TestARefusalEndsWithItsTransaction(t *testing.T) {
 			})
 			_, err := handle(t.Context(), records(t, t.Context(), first, second, third))
 			require.NoError(t, err)
-			require.Equal(t, []inbox.Outcome{inbox.Dead, inbox.Applied, inbox.Dead}, outcomes)
+			require.Equal(t, []inbox.Outcome{inbox.Dead, inbox.Applied, inbox.Dead}, *outcomes)
 		})
 	}
 }

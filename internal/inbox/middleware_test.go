@@ -216,8 +216,7 @@ func TestAHandlerMustNotPublish(t *testing.T) {
 
 func TestWithoutTheMiddlewareNothingRuns(t *testing.T) {
 	t.Parallel()
-	mux := inbox.NewMux()
-	inbox.Handle(mux, testEvent, effect)
+	mux := muxOf(effect)
 	require.ErrorContains(t, mux.HandleNoPublish(newEvent().Message()), "middleware")
 	require.Panics(t, func() { inbox.Handle(mux, testEvent, effect) }, "one handler per type")
 }

@@ -20,9 +20,7 @@ func TestABatchReadsOnlyItsOwnDeadLetters(t *testing.T) {
 	outcomes := map[inbox.Outcome]int{}
 	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes[o]++ }
 	session := b.onOneConnection(t)
-	mux := inbox.NewMux()
-	inbox.Handle(mux, testEvent, effect)
-	handle := b.Inbox(t).BatchMiddleware(mux.HandleMessage)
+	_, handle := b.handle(t, effect)
 	handled := 0
 	// batches of three keys that continue, of the key held for longest, and of another held key
 	batches := func(n int) {

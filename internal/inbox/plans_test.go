@@ -27,9 +27,7 @@ func (b *bundle) onOneConnection(t *testing.T) *pgxpool.Pool {
 
 func handledBatches(t *testing.T, b *bundle, batches int) {
 	t.Helper()
-	mux := inbox.NewMux()
-	inbox.Handle(mux, testEvent, queueing(nil))
-	handle := b.Inbox(t).BatchMiddleware(mux.HandleMessage)
+	_, handle := b.handle(t, queueing(nil))
 	var before []event.Event
 	version := int64(0)
 	for range batches {

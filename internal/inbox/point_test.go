@@ -205,9 +205,7 @@ func TestWithoutAPositionNoPointMoves(t *testing.T) {
 	_, err := handle(t.Context(), owned(0, replayable(t, t.Context(), ill)...))
 	require.NoError(t, err)
 	b.Exec(t, `delete from inbox_point`)
-	mux := inbox.NewMux()
-	inbox.Handle(mux, testEvent, effect)
-	require.NoError(t, inbox.NewReplayer(b.Inbox(t), mux.HandleMessage).
+	require.NoError(t, inbox.NewReplayer(b.Inbox(t), muxOf(effect).HandleMessage).
 		Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"}))
 	require.Contains(t, b.List(t, `select event_id from ledger`), ill.ID)
 	require.Zero(t, b.Count(t, `select count(*) from inbox_point`))

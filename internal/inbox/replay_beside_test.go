@@ -42,8 +42,7 @@ func TestReplaysBesideTwoOwners(t *testing.T) { //nolint:paralleltest // it stop
 		var calm atomic.Bool
 		pool := b.severing(t, func([]byte) bool { return !calm.Load() && lost[answers.Add(1)] })
 		defer pool.Close()
-		mux := inbox.NewMux()
-		inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, d testData) error {
+		mux := muxOf(func(ctx context.Context, tx pgx.Tx, e event.Event, d testData) error {
 			var i int
 			if _, err := fmt.Sscan(d.Value, &i); err != nil {
 				return err

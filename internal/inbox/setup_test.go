@@ -10,6 +10,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/kafkatest"
 )
@@ -61,6 +62,18 @@ var (
 	at        = inboxtest.At
 	record    = inboxtest.Record
 )
+
+func muxOf(handler handlerFunc) *inbox.Mux {
+	mux := inbox.NewMux()
+	inbox.Handle(mux, testEvent, handler)
+	return mux
+}
+
+func (b *bundle) noteOutcomes() *[]inbox.Outcome {
+	var outcomes []inbox.Outcome
+	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	return &outcomes
+}
 
 func hasLabel(m *dto.Metric, value string) bool {
 	return slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == value })

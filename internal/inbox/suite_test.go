@@ -99,9 +99,7 @@ func (s scenario) play(t *testing.T, b *bundle, batch int) {
 
 func (b *bundle) run(t *testing.T, batch int, handler handlerFunc, msgs []*message.Message) {
 	t.Helper()
-	mux := inbox.NewMux()
-	inbox.Handle(mux, testEvent, handler)
-	next := mux.HandleMessage
+	next := muxOf(handler).HandleMessage
 	in := b.Inbox(t)
 	if batch == 0 {
 		for _, m := range msgs {

@@ -191,18 +191,16 @@ func TestASuspectThatWasAppliedElsewhere(t *testing.T) {
 	require.NoError(t, b.Deliver(t, e.Message(), effect))
 	b.Exec(t, ownerDied)
 	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 1, 1, 1)`)
-	var outcomes []inbox.Outcome
-	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	outcomes := b.noteOutcomes()
 	require.NoError(t, b.Deliver(t, record(t, e, 1), effect))
-	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, outcomes)
+	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, *outcomes)
 	require.Zero(t, b.Count(t, `select (select count(*) from dead_letter) + (select count(*) from inbox_attempt)`))
 }
 
 // Later records' and other partitions' counts stay.
 func TestCountsThatAreLeftGoWithTheNextSuspect(t *testing.T) {
 	b := setup(t)
-	mux := inbox.NewMux()
-	inbox.Handle(mux, testEvent, effect)
+	mux := muxOf(effect)
 	events := versions("key-1", 1, 2)()
 	b.Exec(t, `insert into inbox_attempt select 'test', 'topic-1', 2, n, n, 1 from unnest(array[1, 3]) as n`)
 	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 7, 1, 1, 1)`)
@@ -268,12 +266,11 @@ func TestADeliveryThatEndsBeforeItsAttempt(t *testing.T) {
 	b.Exec(t, `alter table inbox_attempt add check (false)`)
 	impatient, stop := context.WithCancel(t.Context())
 	b.Config.Host = waitHost{b.Host, stop}
-	var outcomes []inbox.Outcome
-	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	outcomes := b.noteOutcomes()
 	_, handle := b.handle(t, effect)
 	handled, err := handle(impatient, records(t, impatient, newEvent()))
 	require.ErrorIs(t, err, context.Canceled)
 	require.Zero(t, handled)
-	require.Equal(t, []inbox.Outcome{inbox.Failed}, outcomes)
+	require.Equal(t, []inbox.Outcome{inbox.Failed}, *outcomes)
 	require.Zero(t, b.Count(t, `select count(*) from ledger`))
 }

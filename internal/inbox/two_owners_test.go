@@ -31,8 +31,7 @@ func TestTwoOwnersGetEverything(t *testing.T) {
 			b.Config.ResumeEvery = pollEvery
 			wanted, come := shuffled(r)
 			var healed atomic.Bool
-			mux := inbox.NewMux()
-			inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
+			mux := muxOf(func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 				if data.Value == "bad" && !healed.Load() {
 					return errors.New("ill")
 				}

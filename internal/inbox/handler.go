@@ -56,7 +56,7 @@ func (m *Mux) Apply(ctx context.Context, tx pgx.Tx, e event.Event) error {
 	return m.handlers[e.Type](ctx, tx, e)
 }
 
-// HandleMessage is the Mux's Watermill handler, under the inbox's middleware. It returns no messages.
+// HandleMessage is a Watermill handler, under the inbox's middleware. It returns no messages.
 func (m *Mux) HandleMessage(msg *message.Message) ([]*message.Message, error) {
 	d, ok := msg.Context().Value(deliveryKey{}).(*delivery)
 	if !ok {
@@ -80,8 +80,7 @@ type delivery struct {
 
 type deliveryKey struct{}
 
-// TxFromContext returns the current event's transaction. It must not be committed, rolled back or kept. ok is false
-// outside of a handler.
+// TxFromContext returns a handler's transaction. It must not be committed, rolled back or kept.
 func TxFromContext(ctx context.Context) (tx pgx.Tx, ok bool) {
 	if d, ok := ctx.Value(deliveryKey{}).(*delivery); ok {
 		return d.tx, true
@@ -89,7 +88,7 @@ func TxFromContext(ctx context.Context) (tx pgx.Tx, ok bool) {
 	return nil, false
 }
 
-// EventFromContext returns the current event.
+// EventFromContext returns a handler's event.
 func EventFromContext(ctx context.Context) (e event.Event, ok bool) {
 	if d, ok := ctx.Value(deliveryKey{}).(*delivery); ok {
 		return *d.event, true

@@ -221,12 +221,12 @@ func TestFreshRowsDoNotHideOneThatIsDue(t *testing.T) {
 	b := setup(t, Settings{})
 	b.exec(t, `insert into lease (handler, event_id, state, token, due_at)
 		select 'test', 'fresh-' || n, (array['pending', 'claimed', 'submitting'])[1 + n % 3], gen_random_uuid(),
-		       clock_timestamp() + interval '1 h' from generate_series(1, 10000) n`)
+		       clock_timestamp() + interval '1 h' from generate_series(1, 3000) n`)
 	b.exec(t, `insert into lease (handler, event_id, state, token, due_at) values
 		('test', 'e1', 'claimed', gen_random_uuid(), clock_timestamp() - interval '1 s'),
 		('test', 'e2', 'submitting', gen_random_uuid(), clock_timestamp() - interval '1 s')`)
 	b.exec(t, `insert into lease (handler, event_id, state, ended_at)
-		select 'test', 'done-' || n, 'done', clock_timestamp() from generate_series(1, 10000) n`)
+		select 'test', 'done-' || n, 'done', clock_timestamp() from generate_series(1, 3000) n`)
 	b.exec(t, `analyze lease`)
 	for sql, args := range map[string][]any{
 		claimRow:  {"test", "00000000-0000-0000-0000-000000000000", 60.0},

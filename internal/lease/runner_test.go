@@ -205,7 +205,7 @@ func TestARunnerCarriesOutTheRowOfAVanishedClaimant(t *testing.T) {
 	b := setup(t, settings)
 	b.add(t, "e1")
 	b.claim(t)
-	b.run(t, b.open(t, settings), Effect{Do: func(ctx context.Context, c *Claim) error { return c.Begin(ctx) }})
+	b.run(t, b.open(t, settings), Effect{Do: begin})
 	b.await(t, "e1", Done)
 	require.Greater(t, b.count(t, `select attempts from lease`), 1)
 }
@@ -243,7 +243,7 @@ func TestTheRecordInsists(t *testing.T) {
 	tries := 0
 	committed := make(chan struct{})
 	b.run(t, b.leases, Effect{
-		Do: func(ctx context.Context, c *Claim) error { return c.Begin(ctx) },
+		Do: begin,
 		Done: func(context.Context, pgx.Tx, *Claim, time.Time) error {
 			if tries++; tries < 3 {
 				return errors.New("the database went away")
@@ -294,10 +294,7 @@ func TestARunnerThatCannotClaimIsNotHealthy(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quick)
 	r := b.leases
-	r.cfg.Effect.Do = func(ctx context.Context, c *Claim) error { return c.Begin(ctx) }
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- r.Run(ctx) }()
+	b.run(t, r, Effect{Do: begin})
 	b.exec(t, `alter table lease rename to lease_gone`)
 	testkit.Until(t, func() bool { return r.failingFor(0) != nil })
 	require.ErrorContains(t, r.failingFor(0), `relation "lease" does not exist`)
@@ -306,8 +303,6 @@ func TestARunnerThatCannotClaimIsNotHealthy(t *testing.T) {
 	testkit.Until(t, func() bool { return r.failingFor(0) == nil })
 	b.add(t, "e1")
 	b.await(t, "e1", Done)
-	stop()
-	require.NoError(t, <-ended)
 }
 
 // While claims fail, the runner cannot know whether rows wait: it uses the short interval.
@@ -319,11 +314,8 @@ func TestARunnerThatCannotClaimTriesWithEveryPoll(t *testing.T) {
 	b.exec(t, `alter table lease rename to lease_gone`)
 	failures := make(chan struct{}, 100)
 	r := b.leases
-	r.cfg.Effect.Do = func(ctx context.Context, c *Claim) error { return c.Begin(ctx) }
 	r.cfg.Log = slog.New(counting{slog.DiscardHandler, failures})
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- r.Run(ctx) }()
+	b.run(t, r, Effect{Do: begin})
 	for range 3 {
 		<-failures
 	}
@@ -332,8 +324,6 @@ func TestARunnerThatCannotClaimTriesWithEveryPoll(t *testing.T) {
 	b.add(t, "e1")
 	b.await(t, "e1", Done)
 	require.Less(t, time.Since(began), 3*settings.Poll)
-	stop()
-	require.NoError(t, <-ended)
 }
 
 type counting struct {

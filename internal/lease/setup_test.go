@@ -121,3 +121,5 @@ func (b *bundle) run(t *testing.T, l *Runner, effect Effect) (stop func()) {
 	t.Cleanup(stop)
 	return stop
 }
+
+func begin(ctx context.Context, c *Claim) error { return c.Begin(ctx) }

@@ -74,29 +74,6 @@ type execer interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-func TestAHandlerThatKeepsToItsTransactionIsIdempotent(t *testing.T) {
-	t.Parallel()
-	require.Empty(t, failureOf(t, parcels(
-		func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e event.Event) error {
-			_, err := tx.Exec(ctx, insertParcel, e.Key, 1)
-			return err
-		})))
-}
-
-func TestAWriteBesideTheTransactionIsFound(t *testing.T) {
-	t.Parallel()
-	text := failureOf(t, parcels(func(ctx context.Context, pool *pgxpool.Pool, _ pgx.Tx, e event.Event) error {
-		_, err := pool.Exec(ctx, insertParcel, e.Key, 1)
-		return err
-	}))
-	require.Equal(t, "the handlers are not idempotent: each event twice, failing behind each statement, "+
-		`1 in a transaction
-table parcel has 8 rows and not 4; the first that differs
-  once: {"key": "b", "sent": 1}
-  now:  {"key": "a", "sent": 1}
-A handler's effect belongs into its transaction; a column that may differ into Except.`, text)
-}
-
 func TestWhatAHandlerKeepsForItselfIsFound(t *testing.T) {
 	t.Parallel()
 	var calls int

@@ -34,7 +34,7 @@ type Inbox struct {
 	away    atomic.Bool
 }
 
-// New returns an inbox that remembers in the store.
+// New returns an error with every mistake of the configuration.
 func New(store Store, cfg Config) (*Inbox, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -48,7 +48,6 @@ func New(store Store, cfg Config) (*Inbox, error) {
 	return &Inbox{cfg: cfg, store: store, life: rand.Text(), cache: known, twins: newTwins(), metrics: m}, nil
 }
 
-// call is one delivery under way.
 type call struct {
 	*Inbox
 	consumer, id string

@@ -11,28 +11,12 @@ import (
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/test/inboxtest"
 )
 
 func handled(in *Inbox, done *effects) message.HandlerFunc {
 	return in.Middleware("test")(func(msg *message.Message) ([]*message.Message, error) {
 		return nil, done.note(msg.UUID)(msg.Context())
 	})
-}
-
-func TestTheMiddlewareAcknowledgesADuplicate(t *testing.T) {
-	t.Parallel()
-	registry, done := prometheus.NewRegistry(), &effects{}
-	handler := handled(newInbox(t, NewMemory(0), quiet(registry)), done)
-	e := inboxtest.NewEvent()
-	for range 3 {
-		produced, err := handler(e.Message())
-		require.NoError(t, err)
-		require.Empty(t, produced)
-	}
-	require.Equal(t, 1, done.of(e.ID))
-	require.Equal(t, 1, counter(t, registry, messages, "test", "applied"))
-	require.Equal(t, 2, counter(t, registry, messages, "test", "duplicate"))
 }
 
 func TestTheMiddlewareKnowsAMessageByItsEvent(t *testing.T) {

@@ -149,38 +149,6 @@ func TestUnknownFailuresAreBounded(t *testing.T) {
 	}
 }
 
-func TestAHandlerThatChangesItsMessageChangesNoDeadLetter(t *testing.T) {
-	t.Parallel()
-	e := newEvent()
-	for name, msg := range map[string]*message.Message{"with its record": record(t, e, 7), "alone": e.Message()} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t)
-			handler := func(change bool) message.HandlerFunc {
-				return func(m *message.Message) ([]*message.Message, error) {
-					if change {
-						m.Payload = message.Payload(`{"value":"another"}`)
-						clear(m.Metadata)
-					}
-					return nil, inbox.Permanent(errors.New("no"))
-				}
-			}
-			untouched := msg.Copy()
-			untouched.SetContext(msg.Context())
-			in, letters := b.Inbox(t), [2][]string{}
-			for i, m := range []*message.Message{untouched, msg} {
-				_, err := in.Middleware(handler(i == 1))(m)
-				require.NoError(t, err)
-				letters[i] = b.List(t, `select headers::text || convert_from(payload, 'UTF8') from dead_letter`)
-				b.Exec(t, `truncate dead_letter, inbox`)
-			}
-			require.Len(t, letters[0], 1)
-			require.Contains(t, letters[0][0], string(e.Data))
-			require.Equal(t, letters[0], letters[1])
-		})
-	}
-}
-
 func TestAPermanentFailureIsGivenUpAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

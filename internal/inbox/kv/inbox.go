@@ -34,7 +34,7 @@ type Inbox struct {
 	away    atomic.Bool
 }
 
-// New returns an error with every mistake of the configuration.
+// New reports all mistakes of the configuration.
 func New(store Store, cfg Config) (*Inbox, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {

@@ -163,7 +163,8 @@ func TestAPermanentFailureIsGivenUpAtOnce(t *testing.T) {
 	require.Equal(t, 1, attempts)
 	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
 
-	require.Equal(t, []string{"key-1 " + string(e.Data) + " topic-1/2/7 permanent handler_failed " + testType + " will never do"},
+	require.Equal(t,
+		[]string{"key-1 " + string(e.Data) + " topic-1/2/7 permanent handler_failed " + testType + " will never do"},
 		b.List(t, `select concat_ws(' ', convert_from(key, 'UTF8'), convert_from(payload, 'UTF8'),
 			topic || '/' || partition || '/' || record_offset, class, code, event_type, error) from dead_letter`))
 	require.Equal(t, []string{`[["x", "MQ=="], ["x", "/wA="]]`},

@@ -1,7 +1,7 @@
 // Package lease carries out effects outside SQL: a mail, a payment, a call to another system's API.
 //
-// The transaction that records an event adds a row with [Intent]. A worker of a [Runner] claims it, prepares the effect,
-// and calls [Claim.Begin] right before the step that cannot be taken back.
+// The transaction that records an event adds a row with [Intent]. A worker of a [Runner] claims it, prepares the
+// effect, and calls [Claim.Begin] right before the step that cannot be taken back.
 //
 //	state       means                            next state
 //	pending     waits for its next attempt       claimed

@@ -36,7 +36,7 @@ type Bundle struct {
 	Registry *prometheus.Registry
 }
 
-// New returns an empty bundle. Its database may be of an earlier test: to empty one takes 10 ms, to make one takes 60.
+// New returns an empty bundle. Its database may be an earlier test's, because emptying one is quicker than making one.
 func New(t *testing.T) *Bundle {
 	t.Helper()
 	var db *database
@@ -58,7 +58,7 @@ func New(t *testing.T) *Bundle {
 	return db.bundle
 }
 
-// Fresh returns a bundle on a new database: without statistics, and for a test that changes the inbox's tables.
+// Fresh returns a bundle on a new database, for a test that reads statistics or changes the inbox's tables.
 func Fresh(t *testing.T) *Bundle {
 	t.Helper()
 	return newOn(t)
@@ -74,7 +74,7 @@ func newOn(t testing.TB) *Bundle {
 // databases are those of tests that passed. The server's end removes them.
 var databases = make(chan *database, 1000)
 
-// A database outlives its test, unless the test fails.
+// database outlives its test, unless the test fails.
 type database struct {
 	testing.TB
 	bundle *Bundle

@@ -152,9 +152,9 @@ const CopyType = "twinbox.dead-letter.v1"
 const copiedPrefix = "dlq_"
 
 // Copy returns the dead letter as an event for other tools, written by source, with its own id and type. It has the
-// record's payload byte for byte, or null for an empty one, and the record's key, or a hash of a key that is not text of
-// 1 to 1024 bytes. It keeps headers that are text, the last of two with one name; attributes get the prefix dlq_. The
-// reason has KIP-1191's header names where there are any.
+// record's payload byte for byte, or null for an empty one, and the record's key, or a hash of a key that is not text
+// of 1 to 1024 bytes. It keeps headers that are text, the last of two with one name; attributes get the prefix dlq_.
+// The reason has KIP-1191's header names where there are any.
 func (l Letter) Copy(source string) event.Event {
 	headers := map[string]string{}
 	for _, h := range l.Headers {

@@ -7,14 +7,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -53,7 +52,6 @@ type childConfig struct {
 	Fail      []string
 	Late      int
 	Log       bool
-	Slow      bool // a crash hits a call
 	Lease     time.Duration
 	Statement *crashtest.Statement
 }
@@ -63,9 +61,7 @@ func playRelay(text string) error {
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if c.Point != "" {
 		how := crashtest.Die
@@ -74,7 +70,23 @@ func playRelay(text string) error {
 		}
 		armNth(c.Point, c.Nth, how)
 	}
-	broker := &fileBroker{path: c.Wire, until: c.Until, done: cancel, failOnce: map[string]bool{}}
+	r, err := c.newRelay(ctx, cancel, os.Stderr)
+	if err != nil {
+		return err
+	}
+	return r.Run(ctx)
+}
+
+// startHere starts the relay in this process: it is cheaper, and cannot be killed.
+func (c childConfig) startHere(t testing.TB) running {
+	t.Helper()
+	r, err := c.newRelay(t.Context(), func() {}, testWriter{t})
+	require.NoError(t, err)
+	return startRelayOf(t, r)
+}
+
+func (c childConfig) newRelay(ctx context.Context, done func(), log io.Writer) (*Relay, error) {
+	broker := &fileBroker{path: c.Wire, until: c.Until, done: done, failOnce: map[string]bool{}}
 	if c.Late > 0 {
 		broker.first = sync.OnceValue(func() error { return commitLate(ctx, c.DSN, c.Late) })
 	}
@@ -88,11 +100,11 @@ func playRelay(text string) error {
 	}
 	var err error
 	if cfg.Scheduled, err = outbox.New(outbox.Config{}); err != nil {
-		return err
+		return nil, err
 	}
 	session, err := pgx.ParseConfig(c.DSN)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if c.Statement != nil {
 		session.Tracer = c.Statement.Tracer()
@@ -101,12 +113,8 @@ func playRelay(text string) error {
 	if c.Lease > 0 {
 		cfg.Lease, cfg.PublishTimeout, cfg.MaxSilence = c.Lease, c.Lease/2, c.Lease
 	}
-	cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
-	r, err := New(cfg)
-	if err != nil {
-		return err
-	}
-	return r.Run(ctx)
+	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
+	return New(cfg)
 }
 
 func childRelayConfig(p message.Publisher) Config {

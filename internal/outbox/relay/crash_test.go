@@ -119,12 +119,11 @@ func crash(t *testing.T, p crashPoint) {
 	}
 	require.True(t, p.log || allowed <= crashPage)
 
-	second := startChild(t, childConfig{DSN: dsn, Wire: path, Late: p.late, Log: p.log})
+	second := childConfig{DSN: dsn, Wire: path, Late: p.late, Log: p.log}.startHere(t)
 	testkit.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_scheduled`) == 0 },
 		"what is due is added")
 	awaitCaughtUp(t, pool)
-	require.NoError(t, second.Process.Kill())
-	second.await(t)
+	second.stop()
 	wire, err := readWire(path)
 	require.NoError(t, err)
 	if p.runOn { // requireAll would miss the rows of dropped partitions

@@ -63,8 +63,7 @@ func TestStoppedLeaderChangesNothing(t *testing.T) {
 			awaitStopped(t, sleeper)
 			stopped := time.Now()
 			epoch := number(t, pool, `select epoch from outbox_cursor`)
-			c.Point = ""
-			startChild(t, c)
+			c.startHere(t)
 			testkit.Until(t, func() bool { return number(t, pool, `select epoch from outbox_cursor`) > epoch })
 			t.Logf("replaced %s after it stopped, with a lease of %s", time.Since(stopped), c.Lease)
 			awaitCaughtUp(t, pool)

@@ -32,27 +32,27 @@ func TestLockKeyReturnsTheKeysVersion(t *testing.T) {
 
 func TestLockKeyWaitsForTheKeyAndSeesItsNewestVersion(t *testing.T) {
 	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
 	for before := range 2 {
 		for _, commits := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%d events, commits %t", before, commits), func(t *testing.T) {
-				t.Parallel()
-				o, pool := newOutbox(t), newDatabase(t)
+			key := fmt.Sprintf("%d events, commits %t", before, commits)
+			t.Run(key, func(t *testing.T) {
 				for range before {
-					commit(t, o, pool, newEvent("k"))
+					commit(t, o, pool, newEvent(key))
 				}
 				first, second := begin(t, pool), begin(t, pool)
-				_, err := LockKey(t.Context(), first, testTopic, "k")
+				_, err := LockKey(t.Context(), first, testTopic, key)
 				require.NoError(t, err)
 				late := make(chan int64, 1)
 				go func() {
-					version, err := LockKey(context.WithoutCancel(t.Context()), second, testTopic, "k")
+					version, err := LockKey(context.WithoutCancel(t.Context()), second, testTopic, key)
 					if err != nil {
 						version = -1
 					}
 					late <- version
 				}()
 				awaitLockWait(t, pool, second)
-				_, err = o.Add(t.Context(), first, newEvent("k"))
+				_, err = o.Add(t.Context(), first, newEvent(key))
 				require.NoError(t, err)
 				want := int64(before)
 				if commits {
@@ -62,7 +62,7 @@ func TestLockKeyWaitsForTheKeyAndSeesItsNewestVersion(t *testing.T) {
 					require.NoError(t, first.Rollback(t.Context()))
 				}
 				require.Equal(t, want, <-late)
-				added, err := o.Add(t.Context(), second, newEvent("k"))
+				added, err := o.Add(t.Context(), second, newEvent(key))
 				require.NoError(t, err)
 				require.Equal(t, want+1, added[0].Version)
 			})

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	_ = flag.Set("rapid.checks", "30") // each is dozens of transactions; make test-long has more
+	_ = flag.Set("rapid.checks", "20") // each is dozens of transactions; make test-long has more
 	kafkatest.Main(m)
 }
 

@@ -46,7 +46,7 @@ func TestALeaderThatFreezesInAPageIsReplaced(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Stop(context.Background())) })
 	pool := migrated(t, server.DSN("postgres"))
-	_, err = pool.Exec(t.Context(), largeRowsSQL, megabyte, 60)
+	_, err = pool.Exec(t.Context(), largeRowsSQL, megabyte, 24)
 	require.NoError(t, err)
 
 	overTCP, err := pgx.ParseConfig(fmt.Sprintf("postgres://%s@%s/postgres?sslmode=disable", postgres.Superuser, address))
@@ -71,6 +71,6 @@ func TestALeaderThatFreezesInAPageIsReplaced(t *testing.T) {
 	cfg.Publisher = l
 	cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, overTCP) }
 	startRelay(t, cfg)
-	l.AwaitDistinct(t, 60)
+	l.AwaitDistinct(t, 24)
 	t.Logf("replaced after %s", time.Since(began))
 }

@@ -95,13 +95,13 @@ func TestASlowBrokerParksNoKey(t *testing.T) {
 		return nil, nil, false
 	})
 	r := startRelay(t, testRelayConfig(t, pool, newKafkaPublisher(t, brokers, time.Second)))
-	for i := range 40 {
+	for i := range 12 {
 		e := newEvent("k" + strconv.Itoa(i%4))
 		e.Topic = topic
 		commit(t, o, pool, e)
 	}
 	awaitCaughtUp(t, pool)
-	requireOrder(t, entries(t, kafkatest.ReadAll(t, brokers, topic, 40)))
+	requireOrder(t, entries(t, kafkatest.ReadAll(t, brokers, topic, 12)))
 	require.Zero(t, testutil.ToFloat64(r.metrics.parkings))
 	require.InDelta(t, 1, testutil.ToFloat64(r.metrics.epoch), 0)
 }

@@ -160,9 +160,9 @@ func TestRelayOutlivesACutConnection(t *testing.T) {
 		}
 		return pgx.ConnectConfig(ctx, config)
 	}
-	addMany(t, o, pool, 200, 7)
+	addMany(t, o, pool, 60, 7)
 	r := startRelay(t, cfg)
-	wire := l.AwaitDistinct(t, 200)
+	wire := l.AwaitDistinct(t, 60)
 	r.stop()
 	requireAll(t, pool, wire)
 	require.Greater(t, dialled.Load(), int32(2), "connections were cut")

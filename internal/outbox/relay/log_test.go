@@ -253,6 +253,7 @@ type world struct {
 	consumer *strictConsumer
 	cfg      Config
 	*leader
+	before *leader // its session is the next one's: a new backend per leader is slow
 }
 
 func newWorld(t testing.TB, partitions int32) *world {
@@ -277,7 +278,11 @@ func (w *world) add(keys ...string) {
 
 func (w *world) lead() {
 	w.Helper()
-	w.leader = newLeader(w, w.pool, w.cfg)
+	var idle *pgx.Conn
+	if w.before != nil {
+		idle = w.before.conn
+	}
+	w.before, w.leader = w.leader, leadOn(w, w.cfg, idle)
 }
 
 func (w *world) settle() {

@@ -122,7 +122,7 @@ func TestALeaderThatFreezesUnderNotificationsIsReplaced(t *testing.T) {
 func TestNotificationsAreNotKept(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
-	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
+	l := newLeader(t, testRelayConfig(t, pool, newLedger()))
 	follower, err := l.connect(t.Context())
 	require.NoError(t, err)
 	defer closeSession(t.Context(), follower)

@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-var orders = flag.Int("outbox.orders", 6, "random histories of TestRandomFailuresInvertNoKey")
+var orders = flag.Int("outbox.orders", 4, "random histories of TestRandomFailuresInvertNoKey")
 
 // The broker takes a record, refuses it for now or for good, or does not answer, before or after it has written it.
 // Calls are short, keys are parked early, and relays die. No version of a key is on the log before all earlier ones.

@@ -73,7 +73,7 @@ func TestTheEndOfAWindowIsRecorded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o, pool := newOutbox(t), newDatabase(t)
-			l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
+			l := newLeader(t, testRelayConfig(t, pool, newLedger()))
 			commit(t, o, pool, newEvent("k"))
 			result, err := l.round(t.Context())
 			require.NoError(t, err)

@@ -183,7 +183,7 @@ func TestARelayIsWellThatOnlyHolds(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t)
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.MaxSilence = time.Minute
-	l := newLeader(t, pool, cfg)
+	l := newLeader(t, cfg)
 	l.parked[key{Topic: testTopic, Key: "bad"}] = 1
 	l.health.set(stateStarting, time.Now())
 	for _, down := range []bool{false, true} {
@@ -216,7 +216,7 @@ func TestARelayIsWellThatSendsWhatWasHeld(t *testing.T) {
 	}
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.MaxSilence = time.Minute
-	l := newLeader(t, pool, cfg)
+	l := newLeader(t, cfg)
 	l.health.set(stateStarting, time.Now())
 	l.health.wellAt = time.Now().Add(-time.Hour)
 	result, err := l.flushParked(t.Context())
@@ -334,7 +334,7 @@ func TestParkedKeysAreSentWhileOthersFail(t *testing.T) {
 				}
 				return &partialError{Failed: failed}
 			})
-			l := newLeader(t, pool, testRelayConfig(t, pool, broker))
+			l := newLeader(t, testRelayConfig(t, pool, broker))
 			for range 4 {
 				_, err := pool.Exec(t.Context(), `update outbox_parked set retry_at = retry_at - interval '1 h'`) // it passes
 				require.NoError(t, err)
@@ -388,7 +388,7 @@ func TestAStaleLeaderForgetsNothing(t *testing.T) {
 	_, err = pool.Exec(t.Context(), `insert into outbox_parked (topic, key, reason, permanent, retry_at)
 		select topic, key, 'down', false, '2000-01-01' from outbox`)
 	require.NoError(t, err)
-	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
+	l := newLeader(t, testRelayConfig(t, pool, newLedger()))
 	depose(t, pool)
 	require.ErrorIs(t, l.releaseTaken(t.Context(), records("k"), settlement{}), errDeposed)
 	keys, err := Parked(t.Context(), pool, 10)

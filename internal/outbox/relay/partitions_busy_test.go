@@ -25,7 +25,7 @@ func newPatientLeader(t testing.TB, pool *pgxpool.Pool) (*leader, *bytes.Buffer)
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.PartitionSize = 8
 	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
-	l := newLeader(t, pool, cfg)
+	l := newLeader(t, cfg)
 	l.maintainAt = time.Now().Add(time.Hour)
 	_, err := l.conn.Exec(t.Context(), `set lock_timeout = 0; set statement_timeout = 0`)
 	require.NoError(t, err)

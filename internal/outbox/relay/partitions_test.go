@@ -46,7 +46,7 @@ func TestPartitionsAreCreatedAhead(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions) // of 8
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.PartitionSize = 8
-	l := newLeader(t, pool, cfg)
+	l := newLeader(t, cfg)
 	require.Equal(t, []int64{9, 17, 25, 33}, uppers(t, l))
 	for range 40 {
 		commit(t, o, pool, newEvent("k"))
@@ -64,7 +64,7 @@ func TestPartitionsAreCreatedBesideWriters(t *testing.T) {
 	addIn(t, o, writer, "k")
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.PartitionSize = 1_500_000
-	l := newLeader(t, pool, cfg)
+	l := newLeader(t, cfg)
 	require.NoError(t, l.changePartitions(t.Context()))
 	require.Len(t, uppers(t, l), 6)
 	addIn(t, o, writer, "k")
@@ -76,7 +76,7 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.PartitionSize = 8
-	l := newLeader(t, pool, cfg)
+	l := newLeader(t, cfg)
 	expire := func() error {
 		t.Helper()
 		_, err := pool.Exec(t.Context(), `update outbox_partition set published_at = '2000-01-01'`)
@@ -123,7 +123,7 @@ func TestPartitionsAreDroppedDespiteOldNotes(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.PartitionSize = 8
-	l := newLeader(t, pool, cfg)
+	l := newLeader(t, cfg)
 	addMany(t, o, pool, 10, 3)
 	readPast(t, l, 10)
 	require.NoError(t, l.changePartitions(t.Context()))
@@ -139,7 +139,7 @@ func TestPartitionsAreDroppedDespiteOldNotes(t *testing.T) {
 func TestAStaleLeaderDropsNothing(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
-	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
+	l := newLeader(t, testRelayConfig(t, pool, newLedger()))
 	depose(t, pool)
 	require.ErrorIs(t, l.dropPartition(t.Context(), listPartitions(t, l)[0].Name), errDeposed)
 	require.ErrorIs(t, l.createPartition(t.Context(), 4_000_001), errDeposed)
@@ -149,7 +149,7 @@ func TestAStaleLeaderDropsNothing(t *testing.T) {
 func TestGivenIDsAreForgottenInTime(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
+	l := newLeader(t, testRelayConfig(t, pool, newLedger()))
 	old, young := newEvent("k"), newEvent("k")
 	old.ID, young.ID = uuid.NewString(), uuid.NewString()
 	commit(t, o, pool, old, young)

@@ -64,7 +64,7 @@ func TestAPauseTakesEffectBetweenPages(t *testing.T) {
 		}
 		return nil
 	})
-	l := newLeader(t, pool, testRelayConfig(t, pool, broker)) // pages of ten
+	l := newLeader(t, testRelayConfig(t, pool, broker)) // pages of ten
 	require.Equal(t, 10, l.drain(t))
 	require.Equal(t, int64(10), number(t, pool, `select win_pos from outbox_cursor`), "what was taken is recorded")
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {

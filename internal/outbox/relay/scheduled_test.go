@@ -49,7 +49,7 @@ func TestALeaderSleepsUntilSomethingIsDue(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t)
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.Scheduled = o
-	l := newLeader(t, pool, cfg)
+	l := newLeader(t, cfg)
 	round := func() time.Duration {
 		_, err := l.round(t.Context())
 		require.NoError(t, err)

@@ -87,7 +87,7 @@ func TestAPartitionIsKeptForASequenceThatWasSetBack(t *testing.T) {
 		Connect: dial(t, pool), Publisher: l, PartitionSize: 8, Retention: time.Hour, maintainEvery: time.Nanosecond,
 	}
 	undo(t, o, pool, 4)
-	old := newLeader(t, pool, cfg)
+	old := newLeader(t, cfg)
 	testkit.Until(t, func() bool { // other tests' transactions may delay the landmarks
 		addMany(t, o, pool, 5, 1)
 		old.drain(t)
@@ -96,7 +96,7 @@ func TestAPartitionIsKeptForASequenceThatWasSetBack(t *testing.T) {
 	pgtest.Advance(t, pool, 2*time.Hour)
 	setSequence(t, pool, 1)
 	commit(t, o, pool, newEvent("k0")) // 2
-	require.Equal(t, 1, newLeader(t, pool, cfg).drain(t))
+	require.Equal(t, 1, newLeader(t, cfg).drain(t))
 	wire, _ := l.Snapshot()
 	requireAll(t, pool, wire)
 }

@@ -37,6 +37,11 @@ func migrated(t testing.TB, dsn string) *pgxpool.Pool {
 	t.Helper()
 	_, err := migrations.Apply(t.Context(), dsn, migrations.Outbox)
 	require.NoError(t, err)
+	return openPool(t, dsn)
+}
+
+func openPool(t testing.TB, dsn string) *pgxpool.Pool {
+	t.Helper()
 	pool, err := pgxpool.New(t.Context(), dsn)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
@@ -84,14 +89,22 @@ func deadline(t testing.TB) context.Context {
 }
 
 // newLeader deposes the earlier relay.
-func newLeader(t testing.TB, pool *pgxpool.Pool, cfg Config) *leader {
+func newLeader(t testing.TB, cfg Config) *leader {
+	t.Helper()
+	return leadOn(t, cfg, nil)
+}
+
+// leadOn opens a session if conn is nil.
+func leadOn(t testing.TB, cfg Config, conn *pgx.Conn) *leader {
 	t.Helper()
 	cfg.BatchSize = 10
 	r, err := New(cfg)
 	require.NoError(t, err)
-	conn, err := r.connect(t.Context())
-	require.NoError(t, err)
-	t.Cleanup(func() { closeSession(context.Background(), conn) })
+	if conn == nil {
+		conn, err = r.connect(t.Context())
+		require.NoError(t, err)
+		t.Cleanup(func() { closeSession(context.Background(), conn) })
+	}
 	l, err := r.lead(t.Context(), conn)
 	require.NoError(t, err)
 	return l

@@ -56,12 +56,15 @@ func TestOnAQuietServer(t *testing.T) {
 		_, err := admin.Exec(t.Context(), sql)
 		require.NoError(t, err)
 	}
+	_, err = admin.Exec(t.Context(), `create database empty`)
+	require.NoError(t, err)
+	migrated(t, server.DSN("empty")).Close()
 	database := func(t *testing.T) *pgxpool.Pool {
 		t.Helper()
 		name := fmt.Sprintf("quiet_%d", time.Now().UnixNano())
-		_, err := admin.Exec(t.Context(), `create database `+name)
+		_, err := admin.Exec(t.Context(), `create database `+name+` template empty strategy file_copy`)
 		require.NoError(t, err)
-		return migrated(t, server.DSN(name))
+		return openPool(t, server.DSN(name))
 	}
 	t.Run("column order", func(t *testing.T) { columnOrderDecidesWhetherAStalledWriterIsLost(t, database) })
 	t.Run("sequence cache", func(t *testing.T) { sequenceCacheLosesRows(t, database) })

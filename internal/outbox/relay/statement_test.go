@@ -10,7 +10,7 @@ import (
 )
 
 // Deaths that TestRelayDiesAroundAnyStatement tries per story. `make test-long` sets more.
-var statements = flag.Int("outbox.statements", 3, "deaths per story, around random statements; 0: around every one")
+var statements = flag.Int("outbox.statements", 2, "deaths per story, around random statements; 0: around every one")
 
 // Together the stories send every statement of a relay.
 var statementStories = map[string]struct {

@@ -14,14 +14,14 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// cursor is the row of outbox_cursor, loaded once per session. It is polled in autocommit: a snapshot taken inside a
-// transaction with an id shows that very transaction as ended.
+// cursor is the row of outbox_cursor. It is polled in autocommit: a snapshot taken inside a transaction with an id
+// shows that very transaction as ended.
 type cursor struct {
 	conn            *pgx.Conn
 	epoch           int64
 	limit, maxLimit int // rows of a page; limit is lower while rows are large
 
-	done   snapshot // all rows that are visible in it are published or held
+	done   snapshot // all rows that it sees are published or held
 	open   *window
 	stored int64 // as the row has it
 	marks  landmarks
@@ -31,7 +31,7 @@ type cursor struct {
 	ends *ends
 }
 
-// window is the rows that are visible in its snapshot and not in the one before.
+// window is the rows that its snapshot sees and the one before does not.
 type window struct {
 	snapshot
 	after    snapshot
@@ -60,7 +60,7 @@ func (r *record) key() key { return key{r.Topic, r.Key} }
 
 var (
 	errDeposed = errors.New("outbox: another relay leads")
-	// errWentBack means that the server's transaction ids are lower than before: it is a different server.
+	// errWentBack: it is a different server.
 	errWentBack = errors.New("outbox: transaction ids went back")
 )
 
@@ -113,8 +113,8 @@ type now struct {
 	nextDue *time.Duration // nil: none is scheduled
 }
 
-// pollSQL takes no transaction id, and its snapshot is taken before it runs: a row that is visible in the snapshot lies
-// at or below the head. "select last_value" would read a number that nextval is just about to give out.
+// pollSQL's snapshot is taken before it runs: a row that the snapshot sees lies at or below the head. "select
+// last_value" would read a number that nextval is just about to give out.
 const pollSQL = `
 select pg_current_snapshot()::text, coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0), pg_backend_pid(),
     paused_at is not null, (select min(due_at) - clock_timestamp() from public.outbox_scheduled)
@@ -164,7 +164,7 @@ func (c *cursor) newest() snapshot {
 	return c.done
 }
 
-// next returns the open window, unless it is published, or the one behind it; nil if no transaction has ended since.
+// next returns nil if no transaction has ended since the last window.
 func (c *cursor) next(n now) *window {
 	if c.open != nil && !c.open.complete {
 		return c.open
@@ -199,7 +199,7 @@ func (c *cursor) page(ctx context.Context, w *window) (page []record, more bool,
 	return c.read(ctx, pageSQL, w.position, w.after.text, w.text)
 }
 
-// pageBytes bounds the payloads of a page. One larger record is a page of its own.
+// pageBytes bounds the payloads of a page, but for its last record.
 const pageBytes = 8 << 20
 
 func (c *cursor) read(ctx context.Context, sql string, args ...any) (page []record, more bool, err error) {
@@ -243,8 +243,7 @@ const setWindow = `
     mark_h = $6::bigint[] || case when $7 then array[$8::bigint] else '{}' end, head = $8,
     up_to = $9, ends = coalesce($10::jsonb, ends)`
 
-// storePage makes w the open window, published up to its position; nil: none is open. It comes before the page is sent:
-// see the package's documentation. A former leader gets errDeposed and sends nothing.
+// storePage makes w, or nil, the open window, published up to its position. A former leader gets errDeposed.
 func (c *cursor) storePage(
 	ctx context.Context, w *window, page []record, also *pgx.Batch,
 ) (paused bool, err error) {
@@ -289,8 +288,7 @@ func (c *cursor) guarded(ctx context.Context, statements *pgx.Batch) error {
 const changeSQL = `
 update public.outbox_cursor set %s where epoch = $1 returning pg_current_xact_id(), paused_at is not null`
 
-// change sets columns of the cursor row, with other statements in one transaction, if there are any. The arguments
-// begin with $2.
+// change sets columns of the cursor row, with other statements in one transaction. The arguments begin with $2.
 func (c *cursor) change(
 	ctx context.Context, also *pgx.Batch, set string, args ...any,
 ) (xid uint64, paused bool, err error) {

@@ -63,13 +63,13 @@ func ReadOverview(ctx context.Context, db DB) (Overview, error) {
 const releaseKeySQL = `
 update public.outbox_parked set retry_at = clock_timestamp() where topic = $1 and key = $2`
 
-// Release lets the leader try the key's held rows again, usually within a second. If the first one fails again the key
-// is parked again. An unparked key is [ErrNotParked].
+// Release lets the leader try the key's held rows again, usually within a second. A failure parks the key again. An
+// unparked key is [ErrNotParked].
 func Release(ctx context.Context, db DB, topic, key string) error {
 	return changeRow(ctx, db, "release key", ErrNotParked, releaseKeySQL, topic, key)
 }
 
-// discardSQL locks the key before its row, as the leader does, to avoid a deadlock.
+// discardSQL locks the key before its row, as the leader does: else they deadlock.
 const discardSQL = `
 with locked as (
     select topic, key from public.outbox_parked where topic = $1 and key = $2 for update
@@ -82,8 +82,8 @@ with locked as (
 update public.outbox_parked k set retry_at = clock_timestamp()
 from gone where k.topic = gone.topic and k.key = gone.key`
 
-// Discard gives up the held row of a parked key at the position, and releases the key. The event is not published; the
-// key's consumers see a gap in its versions. A row that is not held is [ErrNotParked].
+// Discard gives up the held row at the position, and releases its key. The event is not published: consumers see a gap
+// in the key's versions. A row that is not held is [ErrNotParked].
 func Discard(ctx context.Context, db DB, topic, key string, position int64) error {
 	return changeRow(ctx, db, "discard held row", ErrNotParked, discardSQL, topic, key, position)
 }

@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// leader is one term of leadership, on one session and in one goroutine.
+// leader is one leadership, on one session and in one goroutine.
 type leader struct {
 	*Relay
 	cursor
@@ -155,7 +155,7 @@ func (l *leader) publishDue(ctx context.Context, n now) (outcome, error) {
 		return resting, err
 	}
 	result, err := l.publishNext(ctx, n)
-	isStuck := len(l.parked) > 0 && l.failedAt.After(l.takenAt) // the publisher has taken no record since its last failure
+	isStuck := len(l.parked) > 0 && l.failedAt.After(l.takenAt)
 	if err == nil && result == resting && !isStuck {
 		l.health.well()
 	}

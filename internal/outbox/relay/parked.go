@@ -43,8 +43,8 @@ func (l *leader) holdParked(page []record, settled *settlement) (unsent []record
 	return unsent
 }
 
-// settle parks the keys of records that the publisher will never take, or of all that failed. It returns the failed
-// records of other keys.
+// settle parks the keys of records that will never be taken, or of all that failed. It returns the failed records of
+// other keys.
 func (l *leader) settle(records []record, results []error, settled *settlement, parkAll bool) (again []record) {
 	for i := range records {
 		r, why := &records[i], results[i]
@@ -170,7 +170,7 @@ func (l *leader) flushParked(ctx context.Context) (outcome, error) {
 
 const flushEvery = 500 * time.Millisecond
 
-// flushPause keeps attempts that fail to a tenth of the time: all other keys wait while one is made.
+// flushPause keeps failing attempts to a tenth of the time: all other keys wait for them.
 func (l *leader) flushPause(took time.Duration, allTaken bool) time.Duration {
 	pause := min(flushEvery, l.cfg.parkedRetryMax)
 	if allTaken {

@@ -12,8 +12,8 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// passSQL selects the rows that have been sent, and those of a key before its lost events: a database that went back
-// may not know that they are published.
+// passSQL selects the rows that were sent, and those before a lost event of their key: a database that went back may
+// not know that they are published.
 const passSQL = `
 select ` + columns + `
 from public.outbox o
@@ -39,8 +39,8 @@ type pass struct {
 	lost   lostEvents   // not yet in a page
 }
 
-// runPass returns again if the log is to be looked at immediately. A pass is a partition's last one if the partition's
-// end was high enough when it began: then it lies above every offset that a consumer can have.
+// runPass returns again if the log is to be looked at immediately. A pass is a partition's last one if the end was high
+// enough when it began: then its records lie above every offset that a consumer can have.
 func (l *leader) runPass(ctx context.Context, ill []*finding) (again bool, err error) {
 	p := &pass{ill: ill, from: *ill[0].stored.From, sent: map[*end]int{}}
 	for _, f := range ill {
@@ -64,7 +64,7 @@ func (l *leader) runPass(ctx context.Context, ill []*finding) (again bool, err e
 	return l.endPass(ctx, p)
 }
 
-// readPass returns the next rows with their keys' lost events before them. The last page has all other lost events.
+// readPass returns the next rows, behind their keys' lost events. The last page has all other lost events.
 func (l *leader) readPass(ctx context.Context, p *pass) (page []record, more bool, err error) {
 	var open *string
 	if l.open != nil {
@@ -115,7 +115,7 @@ func (l *leader) sendPass(ctx context.Context, p *pass, page []record) (clean bo
 	return true, nil
 }
 
-// holdLaterSQL holds the rows that a pass does not send because an earlier record of their key was refused.
+// holdLaterSQL holds rows behind a refused record of their key.
 const holdLaterSQL = `
 insert into public.outbox_held (topic, key, position)
 select o.topic, o.key, o.position from public.outbox o

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// statementTimeout ends a statement on this side when the server does not answer. The session ends with it.
+// statementTimeout ends the session when the server does not answer.
 const statementTimeout = 40 * time.Second
 
 var errNoAnswer = fmt.Errorf("no answer from PostgreSQL in %s", statementTimeout)
@@ -84,7 +84,7 @@ const notifySQL = `
 select version, case when version <> $1 or $2 then pg_notify('outbox', '')::text = '' else false end
 from (select xmin::text as version from public.outbox_cursor) c`
 
-// A frozen leader gets no notification. A full queue of them does not end the session: the leader also polls.
+// A frozen leader gets no notification. An error such as a full queue is only logged: the leader also polls.
 func (r *Relay) notifyLeader(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
@@ -115,7 +115,7 @@ func (l *leader) listen(ctx context.Context) error {
 	return nil
 }
 
-// forgetNotifications drops those that came with the answers to other statements: the next poll sees their commits.
+// forgetNotifications drops those that came with other answers: the next poll sees their commits.
 func (l *leader) forgetNotifications() {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/test/pgtest"
-	"example.com/twinbox/test/testkit"
 )
 
 // shiftSQL leaves out '0', the id of rows that an adoption found published, and a new cursor, '3:3:' in every cluster.
@@ -29,18 +28,15 @@ create function shift(s pg_snapshot, n bigint) returns pg_snapshot language sql 
 
 func restoreFrom(t testing.TB, pool *pgxpool.Pool, ahead int64) {
 	t.Helper()
-	_, err := pool.Exec(t.Context(), `update outbox set xid = shift(xid, $1)`, ahead)
-	require.NoError(t, err)
-	_, err = pool.Exec(t.Context(), `update outbox_cursor set sysid = 1, done = shift(done, $1), win = shift(win, $1),
+	execSQL(t, pool, `update outbox set xid = shift(xid, $1)`, ahead)
+	execSQL(t, pool, `update outbox_cursor set sysid = 1, done = shift(done, $1), win = shift(win, $1),
 		mark_x = array(select shift(x, $1) from unnest(mark_x) with ordinality m (x, n) order by n)`, ahead)
-	require.NoError(t, err)
 }
 
 func newRestorable(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	pool := newDatabase(t)
-	_, err := pool.Exec(t.Context(), shiftSQL)
-	require.NoError(t, err)
+	execSQL(t, pool, shiftSQL)
 	return pool
 }
 
@@ -148,11 +144,10 @@ func TestAnAdoptionAmongTransactions(t *testing.T) {
 	go func() { adopted <- (&cursor{conn: conn}).adoptCluster(context.WithoutCancel(t.Context())) }()
 	const waits = `select count(*) from pg_stat_activity where pid = $1 and wait_event_type = 'Lock'
 		and clock_timestamp() - query_start > '350 ms'`
-	testkit.Until(t, func() bool { return number(t, pool, waits, int64(conn.PgConn().PID())) == 1 })
+	awaitNumber(t, pool, 1, waits, int64(conn.PgConn().PID()))
 	younger := begin(t, pool)
 	for range 2 { // ids above the adoption's, of which one has ended
-		_, err = pool.Exec(t.Context(), `select pg_current_xact_id()`)
-		require.NoError(t, err)
+		execSQL(t, pool, `select pg_current_xact_id()`)
 		_, err = younger.Exec(t.Context(), `select pg_current_xact_id()`)
 		require.NoError(t, err)
 	}

@@ -48,18 +48,12 @@ func TestRunRefusesServersOnWhichEventsWouldBeLost(t *testing.T) {
 		t.Run(code+": "+sql, func(t *testing.T) {
 			t.Parallel()
 			pool := newDatabase(t)
-			_, err := pool.Exec(t.Context(), sql)
-			require.NoError(t, err)
+			execSQL(t, pool, sql)
 			t.Cleanup(func() { // otherwise the database cannot be dropped
 				_, err := pool.Exec(context.Background(), `drop subscription if exists other`)
 				require.NoError(t, err)
 			})
-			r, err := New(testRelayConfig(t, pool, newLedger()))
-			require.NoError(t, err)
-			var refused *CheckError
-			require.ErrorAs(t, r.Run(deadline(t)), &refused)
-			require.True(t, refused.Has(code), refused.Error())
-			require.Len(t, refused.Problems, 1)
+			require.Len(t, requireRefused(t, testRelayConfig(t, pool, newLedger()), code).Problems, 1)
 		})
 	}
 }
@@ -85,11 +79,7 @@ func TestConnectRefusesAPooler(t *testing.T) {
 		}
 		return pgx.ConnectConfig(ctx, config)
 	}
-	r, err := New(cfg)
-	require.NoError(t, err)
-	var refused *CheckError
-	require.ErrorAs(t, r.Run(deadline(t)), &refused)
-	require.True(t, refused.Has("transaction_pooler"))
+	requireRefused(t, cfg, "transaction_pooler")
 }
 
 type otherBackend struct {
@@ -111,8 +101,7 @@ func TestConnectRefusesAnotherEncoding(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
 	name := pool.Config().ConnConfig.Database + "_ascii"
-	_, err := pool.Exec(t.Context(), `create database `+name+` encoding 'SQL_ASCII' locale 'C' template template0`)
-	require.NoError(t, err)
+	execSQL(t, pool, `create database `+name+` encoding 'SQL_ASCII' locale 'C' template template0`)
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) {
 		config, err := pgx.ParseConfig(pool.Config().ConnString())
@@ -122,28 +111,15 @@ func TestConnectRefusesAnotherEncoding(t *testing.T) {
 		config.Database = name
 		return pgx.ConnectConfig(ctx, config)
 	}
-	r, err := New(cfg)
-	require.NoError(t, err)
-	var refused *CheckError
-	require.ErrorAs(t, r.Run(deadline(t)), &refused)
-	require.True(t, refused.Has("server_encoding"))
-	require.True(t, refused.Has("schema"), "all problems at once")
-	_, err = pool.Exec(t.Context(), `drop database `+name+` with (force)`)
-	require.NoError(t, err)
+	requireRefused(t, cfg, "server_encoding", "schema")
+	execSQL(t, pool, `drop database `+name+` with (force)`)
 }
 
 func TestConnectRefusesTheWrongColumnOrder(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
-	_, err := pool.Exec(t.Context(), `drop table public.outbox;
+	execSQL(t, pool, `drop table public.outbox;
 		create table public.outbox (position bigint not null generated always as identity, xid xid8 not null default '1',
 			primary key (position)) partition by range (position)`)
-	require.NoError(t, err)
-	r, err := New(testRelayConfig(t, pool, newLedger()))
-	require.NoError(t, err)
-	_, err = r.connect(t.Context())
-	var refused *CheckError
-	require.ErrorAs(t, err, &refused)
-	require.True(t, refused.Has("column_order"))
-	require.True(t, refused.Has("xid_default"), "all problems at once")
+	requireRefused(t, testRelayConfig(t, pool, newLedger()), "column_order", "xid_default")
 }

@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/test/crashtest"
 	"example.com/twinbox/test/outboxtest"
-	"example.com/twinbox/test/testkit"
 )
 
 const (
@@ -85,11 +84,9 @@ func crash(t *testing.T, p crashPoint) {
 	t.Helper()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
 	addMany(t, o, pool, crashEvents-p.late-p.scheduled, 5)
-	_, err := pool.Exec(t.Context(), scheduleSQL, p.scheduled)
-	require.NoError(t, err)
+	execSQL(t, pool, scheduleSQL, p.scheduled)
 	if p.prepare != "" {
-		_, err = pool.Exec(t.Context(), p.prepare)
-		require.NoError(t, err)
+		execSQL(t, pool, p.prepare)
 	}
 	path, dsn := wirePath(t), pool.Config().ConnString()
 	until := crashEvents
@@ -120,8 +117,7 @@ func crash(t *testing.T, p crashPoint) {
 	require.True(t, p.log || allowed <= crashPage)
 
 	second := childConfig{DSN: dsn, Wire: path, Late: p.late, Log: p.log}.startHere(t)
-	testkit.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_scheduled`) == 0 },
-		"what is due is added")
+	awaitNumber(t, pool, 0, `select count(*) from outbox_scheduled`)
 	awaitCaughtUp(t, pool)
 	second.stop()
 	wire, err := readWire(path)
@@ -142,10 +138,8 @@ func crash(t *testing.T, p crashPoint) {
 // awaitNoSession waits for the server: a dead process's statement that arrived still runs.
 func awaitNoSession(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
-	testkit.Until(t, func() bool {
-		return number(t, pool, `select count(*) from pg_stat_activity
-			where datname = current_database() and application_name = 'outbox relay'`) == 0
-	}, "the dead relay's session ends")
+	awaitNumber(t, pool, 0, `select count(*) from pg_stat_activity
+			where datname = current_database() and application_name = 'outbox relay'`)
 }
 
 func holdLock(t testing.TB, pool *pgxpool.Pool) (release func()) {
@@ -170,9 +164,7 @@ func awaitCaughtUp(t testing.TB, pool *pgxpool.Pool) {
 
 func awaitCaughtUpBut(t testing.TB, pool *pgxpool.Pool, held int64) {
 	t.Helper()
-	testkit.Until(t, func() bool {
-		return number(t, pool, passedSQL+` and (select count(*) from outbox_held) = $1`, held) == 1
-	}, "the backlog is published")
+	awaitNumber(t, pool, 1, passedSQL+` and (select count(*) from outbox_held) = $1`, held)
 }
 
 // unrecorded counts the records on the wire that are not recorded. It fails if a recorded event is not there.

@@ -1,12 +1,9 @@
 package relay
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -236,9 +233,8 @@ func TestAServerThatWentBackIsRefused(t *testing.T) {
 	} {
 		o, pool := newOutbox(t), newDatabase(t)
 		commit(t, o, pool, newEvent("k"))
-		_, err := pool.Exec(t.Context(), sql)
-		require.NoError(t, err)
-		_, err = newReader(t, pool, 2).poll(t.Context())
+		execSQL(t, pool, sql)
+		_, err := newReader(t, pool, 2).poll(t.Context())
 		require.ErrorIs(t, err, errWentBack, sql)
 	}
 }
@@ -254,8 +250,7 @@ func TestPagesAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	for _, rows := range [][2]int{{10 * megabyte, 1}, {10, 1}, {megabyte, 20}} {
-		_, err := pool.Exec(t.Context(), largeRowsSQL, rows[0], rows[1])
-		require.NoError(t, err)
+		execSQL(t, pool, largeRowsSQL, rows[0], rows[1])
 	}
 	addMany(t, o, pool, 20, 1)
 	r := newReader(t, pool, 1000)
@@ -325,52 +320,4 @@ func TestIsPublished(t *testing.T) {
 	require.Equal(t, []int64{2, 3, 4, 5, 6}, published())
 	require.Equal(t, []int64{1}, read(t, r))
 	require.Equal(t, []int64{1, 2, 3, 4, 5, 6}, published())
-}
-
-type storedPublisher struct {
-	t    *testing.T
-	pool *pgxpool.Pool
-	sent int
-}
-
-const storedBeforeSQL = `
-select count(*) from outbox o, outbox_cursor c
-where o.event_id::text = any ($1) and o.position > c.win_pos and pg_visible_in_snapshot(o.xid, c.win)
-    and not pg_visible_in_snapshot(o.xid, c.done)`
-
-func (p *storedPublisher) PublishContext(_ context.Context, _ string, messages ...*message.Message) error {
-	ids := make([]string, len(messages))
-	for i, m := range messages {
-		ids[i] = m.UUID
-	}
-	stored := number(p.t, p.pool, storedBeforeSQL, ids)
-	p.sent += len(ids)
-	if stored != int64(len(ids)) {
-		return errors.New("the row does not have the page as the next one to publish")
-	}
-	return nil
-}
-
-func (p *storedPublisher) Publish(topic string, messages ...*message.Message) error {
-	return p.PublishContext(p.t.Context(), topic, messages...)
-}
-
-func (*storedPublisher) Close() error { return nil }
-
-func TestAPageIsStoredBeforeItIsSent(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
-	p := &storedPublisher{t: t, pool: pool}
-	relay, err := New(Config{Connect: dial(t, pool), Publisher: p, BatchSize: 3, attempts: 1})
-	require.NoError(t, err)
-	l, err := relay.lead(t.Context(), newConn(t, pool))
-	require.NoError(t, err)
-	for range 3 {
-		addMany(t, o, pool, 7, 3)
-		for result := draining; result == draining; {
-			result, err = l.round(t.Context())
-			require.NoError(t, err)
-		}
-	}
-	require.Equal(t, 21, p.sent, "each is sent once, so none was refused")
 }

@@ -27,11 +27,7 @@ func TestRunRefusesAStandby(t *testing.T) {
 	standby := pgtest.Restart(t, server)
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, standby.DSN("postgres")) }
-	r, err := New(cfg)
-	require.NoError(t, err)
-	var refused *CheckError
-	require.ErrorAs(t, r.Run(t.Context()), &refused)
-	require.True(t, refused.Has("standby"))
+	requireRefused(t, cfg, "standby")
 }
 
 // Storing the window must write all earlier commits, also those of synchronous_commit = off.

@@ -29,12 +29,11 @@ func TestUsualWaysInFigures(t *testing.T) {
 		return
 	}
 	o, pool, other := newOutbox(t), newDatabase(t), newDatabase(t)
-	_, err := pool.Exec(t.Context(), `create index on outbox (xid, position);
+	execSQL(t, pool, `create index on outbox (xid, position);
 		create table queue (position bigint primary key);
 		create function enqueue() returns trigger language plpgsql as
 			$$ begin insert into queue values (new.position); return new; end $$;
 		create trigger enqueue after insert on outbox for each row execute function enqueue()`)
-	require.NoError(t, err)
 	r := newReader(t, pool, 100)
 	ways := []*way{
 		{name: "position > last"}, {name: "xid order below xmin"}, {name: "skip locked, 3 relays"}, {name: "snapshot window"},
@@ -57,7 +56,7 @@ func TestUsualWaysInFigures(t *testing.T) {
 	}
 	wait(t.Context(), *figuresFor/4)
 	foreign := begin(t, other)
-	_, err = foreign.Exec(t.Context(), `select pg_current_xact_id()`)
+	_, err := foreign.Exec(t.Context(), `select pg_current_xact_id()`)
 	require.NoError(t, err)
 	wait(t.Context(), *figuresFor/2)
 	require.NoError(t, foreign.Rollback(t.Context()))

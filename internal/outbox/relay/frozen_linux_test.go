@@ -46,8 +46,7 @@ func TestALeaderThatFreezesInAPageIsReplaced(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Stop(context.Background())) })
 	pool := migrated(t, server.DSN("postgres"))
-	_, err = pool.Exec(t.Context(), largeRowsSQL, megabyte, 24)
-	require.NoError(t, err)
+	execSQL(t, pool, largeRowsSQL, megabyte, 24)
 
 	overTCP, err := pgx.ParseConfig(fmt.Sprintf("postgres://%s@%s/postgres?sslmode=disable", postgres.Superuser, address))
 	require.NoError(t, err)

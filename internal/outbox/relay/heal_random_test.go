@@ -25,8 +25,7 @@ func TestRandomHistoriesAreHealed(t *testing.T) {
 			h := history{newWorld(t, 2), rand.New(rand.NewPCG(seed, uint64(n))), false}
 			h.log.shuffle = h.rng
 			h.cfg.patience, h.cfg.attempts, h.cfg.parkedRetryMax = time.Nanosecond, 1, time.Millisecond
-			h.lead()
-			h.settle()
+			h.leadAndSettle()
 			mayRestore := n%2 == 0
 			var steps []string
 			t.Cleanup(func() {
@@ -41,13 +40,10 @@ func TestRandomHistoriesAreHealed(t *testing.T) {
 				steps = append(steps, h.step(mayRestore))
 			}
 			h.log.before, h.log.after, h.log.dead = nil, nil, false
-			h.lead()
-			h.settle()
+			h.leadAndSettle()
 			h.add("a", "b", "c", "d")
 			for range 10 {
-				h.exec(`update outbox_parked set retry_at = clock_timestamp()`)
-				h.flushAt = time.Time{}
-				h.settle()
+				h.retryParked()
 			}
 			h.requireWhole()
 		})
@@ -102,8 +98,7 @@ func (h *history) step(mayRestore bool) string {
 		if h.rng.IntN(2) == 0 {
 			h.add(keys...)
 		}
-		h.lead()
-		h.settle()
+		h.leadAndSettle()
 		return "restore"
 	}
 }
@@ -112,8 +107,7 @@ func TestAHealIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.lead()
-	w.add("a", "b")
-	w.settle()
+	w.produce("a", "b")
 	w.log.cut(0, 1)
 	w.settle()
 	require.InDelta(t, 1, testutil.ToFloat64(w.metrics.brokerLosses), 0)
@@ -121,8 +115,7 @@ func TestAHealIsReportedOnce(t *testing.T) {
 		where broker_back_at is not null and database_back_at is null`))
 	require.Positive(t, testutil.ToFloat64(w.metrics.resent))
 	w.lose("a")
-	w.lead()
-	w.settle()
+	w.leadAndSettle()
 	require.InDelta(t, 1, testutil.ToFloat64(w.metrics.lostEvents), 0)
 	require.Equal(t, int64(1), w.count(`select count(*) from outbox_cursor where database_back_at is not null`))
 	w.requireWhole()

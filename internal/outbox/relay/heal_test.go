@@ -19,8 +19,7 @@ func TestALogThatIsWellCostsNoDuplicate(t *testing.T) {
 	w := newWorld(t, 2)
 	for range 3 {
 		w.lead()
-		w.add("a", "b", "a", "c", "b")
-		w.settle()
+		w.produce("a", "b", "a", "c", "b")
 	}
 	require.Equal(t, int64(15), w.log.end(0)+w.log.end(1))
 	require.Zero(t, testutil.ToFloat64(w.metrics.resent))
@@ -36,24 +35,21 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 		// The record below the expected end is another.
 		"the time below an end": func(w *world) {
 			w.lead()
-			w.add("a")
-			w.settle()
+			w.produce("a")
 			w.backUp("backup")
 			w.add("a")
 			w.crashAt(1, true)
 			w.log.before = func(*message.Message) error { w.log.cut(0, 0); w.log.before = nil; return nil }
 			w.die()
 			w.goBack("backup")
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 			require.Equal(w, int64(1), w.count(`select count(*) from outbox_lost`))
 		},
 		"the cursor row is a point": func(w *world) {
 			w.cfg.pointEvery = time.Hour
 			w.lead()
 			w.pointAt()
-			w.add("a")
-			w.settle()
+			w.produce("a")
 			w.exec(`delete from outbox_point where position > 0`)
 			w.backUp("backup")
 			w.add("a")
@@ -61,81 +57,65 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.log.before = func(*message.Message) error { w.log.cut(0, 0); w.log.before = nil; return nil }
 			w.die()
 			w.goBack("backup")
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 		},
 		"a pass that went back": func(w *world) {
 			w.lead()
-			w.add("a", "a")
-			w.settle()
+			w.produce("a", "a")
 			w.backUp("backup")
 			w.log.cut(0, 1)
 			w.crashAt(1, true)
 			w.die()
 			w.goBack("backup")
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 		},
 		"lost events are sent again": func(w *world) {
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 			w.backUp("backup")
-			w.add("a")
-			w.settle()
+			w.produce("a")
 			w.consumer.consume()
 			w.add("b", "b")
 			w.crashAt(2, true)
 			w.log.before = func(*message.Message) error { w.log.cut(0, 0); w.log.before = nil; return nil }
 			w.die()
 			w.goBack("backup")
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 			require.Equal(w, int64(2), w.count(`select count(*) from outbox_lost`))
 		},
 		"lost events are kept": func(w *world) {
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 			w.lose("a")
-			w.lead()
-			w.settle()
-			w.add("a")
-			w.settle()
+			w.leadAndSettle()
+			w.produce("a")
 			require.Equal(w, int64(1), w.count(`select count(*) from outbox where version = 2`))
 			w.log.cut(0, 0)
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 			require.Equal(w, "1", w.log.records[0][0].Metadata[event.HeaderVersion], "in the order of versions")
 		},
 		"a lost event is known once it was found": func(w *world) {
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 			w.lose("a")
 			w.add("a")
 			w.crashAt(1, true) // the pass
 			w.lead()
 			w.die()
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 			require.Equal(w, int64(2), w.count(`select version from outbox`))
 			require.Equal(w, int64(1), w.count(`select count(*) from outbox_lost`))
 		},
 		"rows that no page has had are renumbered": func(w *world) {
 			w.lead()
-			w.add("a")
-			w.settle()
+			w.produce("a")
 			w.lose("a", "a")
 			w.add("a", "b")
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 			require.Equal(w, int64(4), w.count(`select max(version) from outbox where key = 'a'`))
 			require.Equal(w, int64(4), w.count(`select version from outbox_key where key = 'a'`))
-			w.add("a")
-			w.settle()
+			w.produce("a")
 		},
 		// A crash between the lost events and the partition's new state would lose an event.
 		"a heal is one transaction": func(w *world) {
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 			w.lose("a")
 			w.add("a")
 			w.lead()
@@ -146,28 +126,24 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			require.Zero(w, w.count(`select count(*) from outbox_lost`))
 			require.Equal(w, int64(1), w.count(`select version from outbox`))
 			w.exec(`drop trigger fails on outbox_cursor`)
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 			require.Equal(w, int64(2), w.count(`select version from outbox`))
 		},
 		"a page comes first": func(w *world) {
 			w.add("a")
 			w.backUp("backup")
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 			w.goBack("backup")
 			w.cfg.askEvery = time.Hour
 			w.lead()
 			require.NoError(w, w.makeReady(w.Context(), []string{testTopic}))
 			w.log.cut(0, 0)
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 		},
 		"an acknowledged offset below the end": func(w *world) {
 			w.cfg.askEvery = time.Hour
 			w.lead()
-			w.add("a")
-			w.settle()
+			w.produce("a")
 			n := 0
 			w.log.before = func(*message.Message) error {
 				if n++; n == 2 {
@@ -175,15 +151,13 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 				}
 				return nil
 			}
-			w.add("a", "a")
-			w.settle()
+			w.produce("a", "a")
 		},
 		// A record that a consumer has, but no one acknowledged, disappears with its relay.
 		"an end that was expected": func(w *world) {
 			for seed := range uint64(3) {
 				w.lead()
-				w.add("a")
-				w.settle()
+				w.produce("a")
 				end := w.log.end(0)
 				w.log.shuffle = rand.New(rand.NewPCG(seed, 5))
 				w.add("b", "c", "d")
@@ -191,36 +165,30 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 				w.die()
 				w.consumer.consume()
 				w.log.cut(0, end)
-				w.lead()
-				w.settle()
+				w.leadAndSettle()
 				w.requireWhole()
 			}
 		},
 		"a log that lost records while the relay was down": func(w *world) {
 			w.lead()
-			w.add("a", "b", "c")
-			w.settle()
+			w.produce("a", "b", "c")
 			w.log.cut(0, 0)
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 		},
 		"a log that loses records while nothing is published": func(w *world) {
 			w.lead()
-			w.add("a", "b", "c")
-			w.settle()
+			w.produce("a", "b", "c")
 			w.consumer.consume()
 			w.log.cut(0, 1)
 			w.settle()
-			w.add("d")
-			w.settle()
+			w.produce("d")
 		},
 		// A pass's rows fill the offsets in another order.
 		"passes until one began high enough": func(w *world) {
 			for seed := range uint64(6) {
 				w.log.shuffle = rand.New(rand.NewPCG(seed, 1))
 				w.lead()
-				w.add("a", "b", "c", "d")
-				w.settle()
+				w.produce("a", "b", "c", "d")
 				end := w.log.end(0)
 				w.consumer.readTo(0, end-2)
 				w.log.cut(0, end-3)
@@ -231,14 +199,12 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 		"a heal that dies": func(w *world) {
 			for n := range 4 {
 				w.lead()
-				w.add("a", "b", "c")
-				w.settle()
+				w.produce("a", "b", "c")
 				w.consumer.consume()
 				w.log.cut(0, w.log.end(0)-2)
 				w.crashAt(n+1, n%2 == 1)
 				w.die()
-				w.lead()
-				w.settle()
+				w.leadAndSettle()
 				w.requireWhole()
 			}
 		},
@@ -246,32 +212,27 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			for seed := range uint64(4) {
 				w.log.shuffle = rand.New(rand.NewPCG(seed, 9))
 				w.lead()
-				w.add("a", "b", "c", "d")
-				w.settle()
+				w.produce("a", "b", "c", "d")
 				end := w.log.end(0)
 				w.consumer.readTo(0, end-1)
 				w.log.cut(0, end-3)
 				w.callLimit = 1
 				w.crashAt(1, true)
 				w.die()
-				w.lead()
-				w.settle()
+				w.leadAndSettle()
 				w.requireWhole()
 			}
 		},
 		// The cursor does not know the rows before a lost event as published. The log loses them.
 		"rows before a lost event": func(w *world) {
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 			w.add("a")
 			w.backUp("backup")
 			w.settle()
-			w.add("a")
-			w.settle()
+			w.produce("a")
 			w.goBack("backup")
 			w.log.before = func(*message.Message) error { w.log.cut(0, 0); w.log.before = nil; return nil }
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 			require.Equal(w, int64(1), w.count(`select count(*) from outbox_lost`))
 			require.Equal(w, "1", w.log.records[0][0].Metadata[event.HeaderVersion], "in the order of versions")
 			require.InDelta(w, 1, testutil.ToFloat64(w.metrics.brokerLosses), 0, "found during the heal of the database")
@@ -286,8 +247,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 				return nil
 			}
 			w.lead()
-			w.add("a", "b")
-			w.settle()
+			w.produce("a", "b")
 			w.await(func() bool { // other databases' transactions keep points low
 				w.add("b")
 				return w.count(`select count(*) from outbox_point where position > 1`) > 0
@@ -305,10 +265,8 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.log.partitions = 2
 			w.lead()
 			for range 2 {
-				w.add("a")
-				w.settle()
-				w.add("b")
-				w.settle()
+				w.produce("a")
+				w.produce("b")
 			}
 			w.log.cut(0, 0)
 			w.log.cut(1, 1)
@@ -323,12 +281,10 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			require.InDelta(w, 2, testutil.ToFloat64(w.metrics.brokerLosses), 0, "of two partitions")
 		},
 		"a look that fails first": func(w *world) {
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 			for n := range 3 {
 				w.backUp("backup")
-				w.add("a")
-				w.settle()
+				w.produce("a")
 				w.consumer.consume()
 				w.goBack("backup")
 				w.add("a")
@@ -339,19 +295,16 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 					}
 					return nil
 				}
-				w.lead()
-				w.settle()
+				w.leadAndSettle()
 				require.Equal(w, int64(n+1), w.count(`select count(*) from outbox_lost`))
 			}
 		},
 		"a batch that was sent twice": func(w *world) {
 			w.lead()
-			w.add("a")
-			w.settle()
+			w.produce("a")
 			w.log.repeated = true
 			w.log.before = func(*message.Message) error { w.log.repeated = w.log.end(0) < 3; return nil }
-			w.add("b", "c")
-			w.settle()
+			w.produce("b", "c")
 			require.Greater(w, w.log.end(0), int64(3), "the page is sent again")
 		},
 	} {
@@ -381,13 +334,10 @@ func TestARefusedLostEventParksItsKey(t *testing.T) {
 	w := newWorld(t, 1)
 	w.cfg.parkedRetryMax = time.Millisecond
 	w.lead()
-	w.add("a")
-	w.settle()
+	w.produce("a")
 	w.lose("a")
-	w.lead()
-	w.settle()
-	w.add("a", "b")
-	w.settle()
+	w.leadAndSettle()
+	w.produce("a", "b")
 	require.Equal(t, int64(1), w.count(`select count(*) from outbox_lost where version = 2`))
 	w.log.before = func(m *message.Message) error {
 		if m.Metadata[event.HeaderVersion] == "2" {
@@ -396,8 +346,7 @@ func TestARefusedLostEventParksItsKey(t *testing.T) {
 		return nil
 	}
 	w.log.cut(0, 0)
-	w.lead()
-	w.settle()
+	w.leadAndSettle()
 	require.Positive(t, testutil.ToFloat64(w.metrics.parkings), "in each pass")
 	w.await(func() bool { return w.count(`select count(*) from outbox_parked`) == 0 })
 	require.Zero(t, w.count(`select count(*) from outbox_held`))
@@ -420,8 +369,7 @@ func TestAHealStopsForAPauseAndAStop(t *testing.T) {
 		w.log.before = nil
 		return nil
 	}
-	w.lead()
-	w.settle()
+	w.leadAndSettle()
 	require.Equal(t, int64(10), w.log.end(0), "one call")
 	stopped, stop := context.WithCancel(t.Context())
 	w.log.before = func(*message.Message) error {
@@ -434,7 +382,6 @@ func TestAHealStopsForAPauseAndAStop(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, int64(20), w.log.end(0), "one call")
 	w.log.before = nil
-	w.lead()
-	w.settle()
+	w.leadAndSettle()
 	w.requireWhole()
 }

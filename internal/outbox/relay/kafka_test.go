@@ -74,11 +74,10 @@ func TestRelayToKafka(t *testing.T) {
 	requireAll(t, pool, entries(t, kafkatest.ReadAll(t, brokers, topic, 300)))
 
 	// Past Add, which would refuse a record that only the client or the broker finds too large.
-	_, err := pool.Exec(t.Context(), `
+	execSQL(t, pool, `
 		insert into outbox (event_id, event_type, source, topic, key, version, occurred_at, payload)
 		select gen_random_uuid(), 't', '/test', $1, key, 1, now(), convert_to(repeat('x', size), 'utf8')
 		from (values ('large', 2000000), ('small', 10)) as v (key, size)`, topic)
-	require.NoError(t, err)
 	awaitCaughtUpBut(t, pool, 1)
 	require.Equal(t, "large", awaitParked(t, pool, 1).Key)
 	require.Contains(t, entries(t, kafkatest.ReadAll(t, brokers, topic, 301)), smallOf(t, pool))
@@ -137,9 +136,8 @@ func TestRelayToAnyBroker(t *testing.T) {
 			e.Topic = topic
 			commit(t, o, pool, e)
 			if i == each/2 {
-				_, err := pool.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity
+				execSQL(t, pool, `select pg_terminate_backend(pid) from pg_stat_activity
 					where application_name = 'outbox relay' and datname = current_database()`)
-				require.NoError(t, err)
 			}
 		}
 		r.stop()
@@ -157,9 +155,8 @@ func TestRelayToAnyBroker(t *testing.T) {
 // addTooLarge adds an event past Add, which would refuse it: two megabytes that do not compress.
 func addTooLarge(t testing.TB, pool *pgxpool.Pool, topic string) {
 	t.Helper()
-	_, err := pool.Exec(t.Context(), `
+	execSQL(t, pool, `
 		insert into outbox (event_id, event_type, source, topic, key, version, occurred_at, payload)
 		select gen_random_uuid(), 't', '/test', $1, 'large', 1, now(),
 			convert_to(string_agg(md5(n::text), ''), 'utf8') from generate_series(1, 70000) as n`, topic)
-	require.NoError(t, err)
 }

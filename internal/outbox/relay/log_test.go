@@ -293,6 +293,26 @@ func (w *world) settle() {
 	}
 }
 
+func (w *world) leadAndSettle() {
+	w.Helper()
+	w.lead()
+	w.settle()
+}
+
+// produce adds events and publishes them.
+func (w *world) produce(keys ...string) {
+	w.Helper()
+	w.add(keys...)
+	w.settle()
+}
+
+func (w *world) retryParked() {
+	w.Helper()
+	w.exec(`update outbox_parked set retry_at = clock_timestamp()`)
+	w.flushAt = time.Time{}
+	w.settle()
+}
+
 func (w *world) crashAt(n int, isWritten bool) {
 	crash := func(*message.Message) error {
 		if n--; n > 0 {
@@ -358,15 +378,13 @@ func (w *world) goBack(name string) {
 func (w *world) lose(keys ...string) {
 	w.Helper()
 	w.backUp("backup")
-	w.add(keys...)
-	w.settle()
+	w.produce(keys...)
 	w.goBack("backup")
 }
 
 func (w *world) exec(sql string, args ...any) {
 	w.Helper()
-	_, err := w.pool.Exec(w.Context(), sql, args...)
-	require.NoError(w, err)
+	execSQL(w, w.pool, sql, args...)
 }
 
 func (w *world) count(sql string, args ...any) int64 {

@@ -1,4 +1,4 @@
-package relay_test
+package relay
 
 import (
 	"fmt"
@@ -9,28 +9,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
-
-	"example.com/twinbox/internal/outbox/relay"
-	"example.com/twinbox/test/outboxtest"
 )
-
-func change(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
-	t.Helper()
-	_, err := pool.Exec(t.Context(), sql, args...)
-	require.NoError(t, err)
-}
-
-func readStatus(t *testing.T, pool *pgxpool.Pool) relay.Status {
-	t.Helper()
-	s, err := relay.ReadStatus(t.Context(), pool)
-	require.NoError(t, err)
-	return s
-}
 
 func confirm(t *testing.T, pool *pgxpool.Pool, code string) (text string, err error) {
 	t.Helper()
 	err = pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		text, err = relay.Confirm(t.Context(), tx, code)
+		text, err = Confirm(t.Context(), tx, code)
 		return err
 	})
 	return text, err
@@ -40,18 +24,18 @@ const refusal = "events_unknown: 3 records of users have no row here: look: twic
 
 func TestARefusalIsConfirmedByItsCode(t *testing.T) {
 	t.Parallel()
-	pool := outboxtest.Database(t)
+	pool := newDatabase(t)
 	_, err := confirm(t, pool, "events_unknown")
-	require.ErrorIs(t, err, relay.ErrNotRefused)
+	require.ErrorIs(t, err, ErrNotRefused)
 
-	change(t, pool, `update outbox_cursor set refused = $1`, refusal)
-	want := relay.Refusal{Code: "events_unknown", Text: "3 records of users have no row here: look: twice."}
-	require.Equal(t, &want, readStatus(t, pool).Refused)
+	execSQL(t, pool, `update outbox_cursor set refused = $1`, refusal)
+	want := Refusal{Code: "events_unknown", Text: "3 records of users have no row here: look: twice."}
+	require.Equal(t, &want, statusOf(t, pool).Refused)
 	for _, code := range []string{"log_unplaceable", "events", "events_unknown: 3 records of users have no row here", ""} {
 		_, err = confirm(t, pool, code)
-		require.ErrorIs(t, err, relay.ErrOtherRefusal, code)
+		require.ErrorIs(t, err, ErrOtherRefusal, code)
 	}
-	require.Equal(t, &want, readStatus(t, pool).Refused)
+	require.Equal(t, &want, statusOf(t, pool).Refused)
 
 	for range 2 {
 		text, err := confirm(t, pool, "events_unknown")
@@ -59,14 +43,14 @@ func TestARefusalIsConfirmedByItsCode(t *testing.T) {
 		require.Equal(t, refusal, text)
 	}
 	want.Confirmed = true
-	require.Equal(t, &want, readStatus(t, pool).Refused)
-	change(t, pool, `update outbox_cursor set refused = refused || ' Four now.'`)
-	require.False(t, readStatus(t, pool).Refused.Confirmed, "a text that the operator did not confirm")
+	require.Equal(t, &want, statusOf(t, pool).Refused)
+	execSQL(t, pool, `update outbox_cursor set refused = refused || ' Four now.'`)
+	require.False(t, statusOf(t, pool).Refused.Confirmed, "a text that the operator did not confirm")
 }
 
 func TestStatusShowsALossWhileItLasts(t *testing.T) {
 	t.Parallel()
-	pool := outboxtest.Database(t)
+	pool := newDatabase(t)
 	const healing = `{"users/0":{"end":3,"time":1,"expected":4,"from":2},"users/1":{"end":1,"time":1,"expected":1}}`
 	for name, row := range map[string]struct {
 		database, broker string // how long ago; empty: never
@@ -85,10 +69,10 @@ func TestStatusShowsALossWhileItLasts(t *testing.T) {
 		"one after the other":         {"50 min", "20 min", `{}`, [2]bool{true, true}},
 		"the broker, and now another": {"5 min", "2 days", healing, [2]bool{true, false}},
 	} {
-		change(t, pool, `update outbox_cursor set ends = nullif($3::jsonb, 'null'),
+		execSQL(t, pool, `update outbox_cursor set ends = nullif($3::jsonb, 'null'),
 			database_back_at = now() - nullif($1, '')::interval, broker_back_at = now() - nullif($2, '')::interval`,
 			row.database, row.broker, row.ends)
-		s := readStatus(t, pool)
+		s := statusOf(t, pool)
 		require.Equal(t, row.want, [2]bool{s.DatabaseWentBack, s.BrokerWentBack}, name)
 		require.Equal(t, row.database != "", s.DatabaseBackAt != nil, name)
 		require.Equal(t, strings.Contains(row.ends, "from"), s.Healing == 1, name)
@@ -99,10 +83,10 @@ const loseSQL = `
 insert into outbox_lost (topic, partition, "offset", event_id, event_type, key, version, headers, payload, appended_at)
 values ($1, $2, $3, $4, 'renamed', $5, $6, '{"ce_id": "x"}', $7, '2026-01-02T03:04:05Z')`
 
-func readLost(t *testing.T, pool *pgxpool.Pool, q relay.LostQuery) (places []string, pages []relay.LostPage) {
+func readLost(t *testing.T, pool *pgxpool.Pool, q LostQuery) (places []string, pages []LostPage) {
 	t.Helper()
 	for {
-		page, err := relay.ReadLost(t.Context(), pool, q)
+		page, err := ReadLost(t.Context(), pool, q)
 		require.NoError(t, err)
 		for _, e := range page.Items {
 			places = append(places, fmt.Sprintf("%s/%d@%d %s", e.Topic, e.Partition, e.Offset, e.EventID))
@@ -116,57 +100,57 @@ func readLost(t *testing.T, pool *pgxpool.Pool, q relay.LostQuery) (places []str
 
 func TestLostEventsAreListedInTheOrderOfTheLog(t *testing.T) {
 	t.Parallel()
-	pool := outboxtest.Database(t)
-	none, err := relay.ReadLost(t.Context(), pool, relay.LostQuery{Limit: 9})
+	pool := newDatabase(t)
+	none, err := ReadLost(t.Context(), pool, LostQuery{Limit: 9})
 	require.NoError(t, err)
-	require.Equal(t, relay.LostPage{Items: []relay.LostEvent{}}, none)
+	require.Equal(t, LostPage{Items: []LostEvent{}}, none)
 
-	change(t, pool, loseSQL, "users", 1, 0, "e4", "k", 2, []byte("four"))
-	change(t, pool, loseSQL, "users", 0, 10, "e3", "k", 1, []byte("three"))
-	change(t, pool, loseSQL, "users", 0, 9, "a/b", "other", 1, []byte("two"))
-	change(t, pool, loseSQL, "users", 0, 9, "e1", "other", 2, []byte("at an offset that was given twice"))
-	change(t, pool, loseSQL, "mails", 7, 8, "e0", "k", 1, []byte("zero"))
+	execSQL(t, pool, loseSQL, "users", 1, 0, "e4", "k", 2, []byte("four"))
+	execSQL(t, pool, loseSQL, "users", 0, 10, "e3", "k", 1, []byte("three"))
+	execSQL(t, pool, loseSQL, "users", 0, 9, "a/b", "other", 1, []byte("two"))
+	execSQL(t, pool, loseSQL, "users", 0, 9, "e1", "other", 2, []byte("at an offset that was given twice"))
+	execSQL(t, pool, loseSQL, "mails", 7, 8, "e0", "k", 1, []byte("zero"))
 	all := []string{"mails/7@8 e0", "users/0@9 a/b", "users/0@9 e1", "users/0@10 e3", "users/1@0 e4"}
 	for limit := range 7 {
-		places, pages := readLost(t, pool, relay.LostQuery{Limit: limit})
+		places, pages := readLost(t, pool, LostQuery{Limit: limit})
 		require.Equal(t, all, places, limit)
 		require.Len(t, pages, (len(all)-1)/max(1, limit)+1, limit)
 	}
-	places, _ := readLost(t, pool, relay.LostQuery{Topic: "users", Key: "k", Limit: 1})
+	places, _ := readLost(t, pool, LostQuery{Topic: "users", Key: "k", Limit: 1})
 	require.Equal(t, all[3:], places)
-	require.EqualValues(t, len(all), readStatus(t, pool).Lost)
+	require.EqualValues(t, len(all), statusOf(t, pool).Lost)
 
-	page, err := relay.ReadLost(t.Context(), pool, relay.LostQuery{Topic: "mails", Payload: true})
+	page, err := ReadLost(t.Context(), pool, LostQuery{Topic: "mails", Payload: true})
 	require.NoError(t, err)
 	e := page.Items[0]
 	require.WithinDuration(t, time.Now(), e.FoundAt, time.Minute)
-	require.Equal(t, relay.LostEvent{
+	require.Equal(t, LostEvent{
 		Topic: "mails", Partition: 7, Offset: 8, EventID: "e0", Type: "renamed", Key: "k", Version: 1,
 		AppendedAt: e.AppendedAt, FoundAt: e.FoundAt, Headers: []byte(`{"ce_id": "x"}`), Bytes: 4, Payload: []byte("zero"),
 	}, e)
 	require.Equal(t, "2026-01-02T03:04:05Z", e.AppendedAt.UTC().Format(time.RFC3339))
-	page, err = relay.ReadLost(t.Context(), pool, relay.LostQuery{Topic: "mails"})
+	page, err = ReadLost(t.Context(), pool, LostQuery{Topic: "mails"})
 	require.NoError(t, err)
 	require.Nil(t, page.Items[0].Payload, "only if asked for")
 
 	for _, after := range []string{
 		"users", "users/0/9/1", "users/x/9/1/e", "users/0/99999999999999999999/1/e", "users/0/9/x/e",
 	} {
-		_, err = relay.ReadLost(t.Context(), pool, relay.LostQuery{After: after})
-		require.ErrorIs(t, err, relay.ErrAfter, after)
+		_, err = ReadLost(t.Context(), pool, LostQuery{After: after})
+		require.ErrorIs(t, err, ErrAfter, after)
 	}
 }
 
 func TestAPageOfLostEventsIsBounded(t *testing.T) {
 	t.Parallel()
-	pool := outboxtest.Database(t)
+	pool := newDatabase(t)
 	for n := range 4 {
-		change(t, pool, loseSQL, "users", 0, n, fmt.Sprint(n), "k", 1, make([]byte, 3<<20))
+		execSQL(t, pool, loseSQL, "users", 0, n, fmt.Sprint(n), "k", 1, make([]byte, 3<<20))
 	}
-	places, pages := readLost(t, pool, relay.LostQuery{Limit: 10, Payload: true})
+	places, pages := readLost(t, pool, LostQuery{Limit: 10, Payload: true})
 	require.Len(t, places, 4)
 	require.Len(t, pages, 2)
 	require.Len(t, pages[0].Items, 3)
-	_, pages = readLost(t, pool, relay.LostQuery{Limit: 10})
+	_, pages = readLost(t, pool, LostQuery{Limit: 10})
 	require.Len(t, pages, 1)
 }

@@ -38,9 +38,7 @@ func TestALeaderAtRestHearsTheEndOfItsSession(t *testing.T) {
 	r := startRelay(t, cfg)
 	testkit.Until(t, r.leads)
 	endLeadersSession(t, pool)
-	testkit.Until(t, func() bool {
-		return number(t, pool, `select epoch from outbox_cursor`) == 2
-	})
+	awaitNumber(t, pool, 2, `select epoch from outbox_cursor`)
 }
 
 func TestALeaderThatIsToldNothingPolls(t *testing.T) {
@@ -78,8 +76,7 @@ func TestAFollowerNotifiesAtALimitedRate(t *testing.T) {
 	}
 	l.AwaitDistinct(t, 100)
 	took, sent := time.Since(began), 0
-	_, err = pool.Exec(t.Context(), `select pg_notify('outbox', 'last')`)
-	require.NoError(t, err)
+	execSQL(t, pool, `select pg_notify('outbox', 'last')`)
 	for {
 		n, err := heard.WaitForNotification(t.Context())
 		require.NoError(t, err)
@@ -128,8 +125,7 @@ func TestNotificationsAreNotKept(t *testing.T) {
 	defer closeSession(t.Context(), follower)
 	keeps := func(conn *pgx.Conn) bool {
 		for range 3 {
-			_, err := pool.Exec(t.Context(), `select pg_notify('outbox', '')`)
-			require.NoError(t, err)
+			execSQL(t, pool, `select pg_notify('outbox', '')`)
 		}
 		require.NoError(t, conn.Ping(t.Context()))
 		ended, end := context.WithCancel(t.Context())

@@ -28,8 +28,7 @@ func TestRandomFailuresInvertNoKey(t *testing.T) {
 			w := newWorld(t, 2)
 			w.log.shuffle = rng
 			w.cfg.patience, w.cfg.attempts, w.cfg.parkedRetryMax = time.Nanosecond, 1, time.Millisecond
-			w.lead()
-			w.settle()
+			w.leadAndSettle()
 			for range 15 {
 				w.misbehave(rng)
 				for range rng.IntN(6) {
@@ -48,9 +47,7 @@ func TestRandomFailuresInvertNoKey(t *testing.T) {
 			}
 			w.log.before, w.log.after = nil, nil
 			for range 10 {
-				w.exec(`update outbox_parked set retry_at = clock_timestamp()`)
-				w.flushAt = time.Time{}
-				w.settle()
+				w.retryParked()
 			}
 			w.add("a", "b", "c", "d") // a heal without rows ends with the next page
 			w.settle()

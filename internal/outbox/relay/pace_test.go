@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -63,9 +62,7 @@ func TestTheEndOfAWindowIsRecorded(t *testing.T) {
 			require.ErrorIs(t, l.run(ctx), context.Canceled)
 		},
 		"a pause": func(t *testing.T, pool *pgxpool.Pool, l *leader) {
-			require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-				return Pause(t.Context(), tx, "me", "a test")
-			}))
+			pause(t, pool, "me", "a test")
 			_, err := l.round(t.Context())
 			require.NoError(t, err)
 		},

@@ -63,9 +63,7 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	commit(t, o, pool, newEvent("bad"), newEvent("good"))
 	l.AwaitDistinct(t, 3)
 	awaitParked(t, pool, 3)
-	testkit.Until(t, func() bool {
-		return number(t, pool, `select (win is null and head = 6)::int::bigint from outbox_cursor`) == 1
-	}, "the parked key keeps no window open")
+	awaitNumber(t, pool, 1, `select (win is null and head = 6)::int::bigint from outbox_cursor`)
 
 	r.stop()
 	startRelay(t, cfg)
@@ -107,7 +105,7 @@ func TestDiscardGivesUpOneRecord(t *testing.T) {
 	wire := l.Await(t, "the rest of the key", func(wire []entry) bool { return len(wire) == 2 })
 	require.Equal(t, []int64{2, 3}, []int64{wire[0].Version, wire[1].Version})
 
-	testkit.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_held`) == 0 })
+	awaitNumber(t, pool, 0, `select count(*) from outbox_held`)
 	n, err := Republish(t.Context(), pool, contextLedger{ledger: l}, Selection{From: 1})
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
@@ -119,13 +117,7 @@ func TestDiscardBesideTheLeader(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	added := commit(t, o, pool, newEvent("k"), newEvent("k"))
-	for _, sql := range []string{
-		`insert into outbox_held select topic, key, position from outbox`,
-		`insert into outbox_parked (topic, key, reason, permanent) values ('` + testTopic + `', 'k', 'down', false)`,
-	} {
-		_, err := pool.Exec(t.Context(), sql)
-		require.NoError(t, err)
-	}
+	parkAll(t, pool)
 	leader := begin(t, pool) // the first is out, the second failed; see leader.releaseTaken
 	parkedKey := key{Topic: testTopic, Key: "k"}
 	failed := []parking{{key: parkedKey, reason: "down", attempts: 2}}
@@ -134,10 +126,8 @@ func TestDiscardBesideTheLeader(t *testing.T) {
 	require.NoError(t, leader.SendBatch(t.Context(), batch).Close())
 	var group errgroup.Group
 	group.Go(func() error { return Discard(deadline(t), pool, testTopic, "k", added[0].Position) })
-	testkit.Until(t, func() bool {
-		return number(t, pool, `select count(*) from pg_stat_activity
-			where datname = current_database() and wait_event_type = 'Lock' and query like '%outbox_held%'`) == 1
-	})
+	awaitNumber(t, pool, 1, `select count(*) from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock' and query like '%outbox_held%'`)
 	taken := records("k")
 	taken[0].Topic, taken[0].Position = testTopic, added[0].Position
 	batch = &pgx.Batch{}
@@ -157,7 +147,7 @@ func TestDiscardOfTheLastRowReleasesTheKey(t *testing.T) {
 	awaitParked(t, pool, 1)
 	l.Follow(nil)
 	require.NoError(t, Discard(t.Context(), pool, testTopic, "bad", added[0].Position))
-	testkit.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_parked`) == 0 })
+	awaitNumber(t, pool, 0, `select count(*) from outbox_parked`)
 	commit(t, o, pool, newEvent("bad"))
 	l.AwaitDistinct(t, 1)
 }
@@ -172,9 +162,7 @@ func TestARelayIsWellWhoseBrokerOnlyRefuses(t *testing.T) {
 	commit(t, o, pool, newEvent("bad"))
 	testkit.Until(t, func() bool { return r.unwell(t, "no broker") })
 	l.Follow(refuseKeys(&permanentError{Reason: "too large"}, "bad"))
-	testkit.Until(t, func() bool {
-		return number(t, pool, `select count(*) from outbox_parked where permanent`) == 1
-	})
+	awaitNumber(t, pool, 1, `select count(*) from outbox_parked where permanent`)
 	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 }
 
@@ -206,14 +194,7 @@ func TestARelayIsWellThatSendsWhatWasHeld(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	addMany(t, o, pool, 30, 1)
-	for _, sql := range []string{
-		`insert into outbox_held select topic, key, position from outbox`,
-		`insert into outbox_parked (topic, key, reason, permanent, retry_at)
-			select topic, key, 'down', false, clock_timestamp() from outbox group by topic, key`,
-	} {
-		_, err := pool.Exec(t.Context(), sql)
-		require.NoError(t, err)
-	}
+	parkAll(t, pool)
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.MaxSilence = time.Minute
 	l := newLeader(t, cfg)
@@ -317,14 +298,7 @@ func TestParkedKeysAreSentWhileOthersFail(t *testing.T) {
 			o, pool, broker := newOutbox(t), newDatabase(t), newLedger()
 			addMany(t, o, pool, 25, down)
 			commit(t, o, pool, newEvent("well"), newEvent("well"))
-			for _, sql := range []string{
-				`insert into outbox_held select topic, key, position from outbox`,
-				`insert into outbox_parked (topic, key, reason, permanent, retry_at)
-					select topic, key, 'down', false, clock_timestamp() from outbox group by topic, key`,
-			} {
-				_, err := pool.Exec(t.Context(), sql)
-				require.NoError(t, err)
-			}
+			parkAll(t, pool)
 			broker.Follow(func(_ int, _ string, msgs []*message.Message) error {
 				failed := map[int]error{}
 				for i, m := range msgs {
@@ -383,11 +357,7 @@ func TestAStaleLeaderForgetsNothing(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	commit(t, o, pool, newEvent("k"))
-	_, err := pool.Exec(t.Context(), `insert into outbox_held select topic, key, position from outbox`)
-	require.NoError(t, err)
-	_, err = pool.Exec(t.Context(), `insert into outbox_parked (topic, key, reason, permanent, retry_at)
-		select topic, key, 'down', false, '2000-01-01' from outbox`)
-	require.NoError(t, err)
+	parkAll(t, pool)
 	l := newLeader(t, testRelayConfig(t, pool, newLedger()))
 	depose(t, pool)
 	require.ErrorIs(t, l.releaseTaken(t.Context(), records("k"), settlement{}), errDeposed)
@@ -402,8 +372,7 @@ func TestEachCallOfAPageHasItsAttempts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.cfg.patience = time.Nanosecond
-	w.lead()
-	w.settle()
+	w.leadAndSettle()
 	w.add("a", "b", "c", "d", "e")
 	w.callLimit = 1
 	w.log.before = func(m *message.Message) error {
@@ -427,8 +396,7 @@ func TestAKeyThatACallParksIsHeldInTheLaterCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.cfg.patience, w.cfg.attempts = time.Nanosecond, 1
-	w.lead()
-	w.settle()
+	w.leadAndSettle()
 	w.add("a", "b", "a")
 	w.callLimit = 1
 	w.log.before = func(m *message.Message) error {
@@ -441,9 +409,7 @@ func TestAKeyThatACallParksIsHeldInTheLaterCalls(t *testing.T) {
 	require.Equal(t, int64(1), w.log.end(0), "only b is sent")
 	require.Equal(t, int64(2), w.count(`select count(*) from outbox_held`))
 	w.log.before = nil
-	w.exec(`update outbox_parked set retry_at = clock_timestamp()`)
-	w.flushAt = time.Time{}
-	w.settle()
+	w.retryParked()
 	w.requireWhole()
 }
 
@@ -452,8 +418,7 @@ func TestAKeyThatALookParksIsHeldInThePage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.lead()
-	w.add("a")
-	w.settle()
+	w.produce("a")
 	w.add("a")
 	w.log.before = func(m *message.Message) error {
 		if m.Metadata[event.HeaderVersion] == "1" {
@@ -469,9 +434,7 @@ func TestAKeyThatALookParksIsHeldInThePage(t *testing.T) {
 	require.Zero(t, w.log.end(0), "version 2 waits for version 1")
 	require.Equal(t, int64(2), w.count(`select count(*) from outbox_held`))
 	w.log.before = nil
-	w.exec(`update outbox_parked set retry_at = clock_timestamp()`)
-	w.flushAt = time.Time{}
-	w.settle()
+	w.retryParked()
 	w.add("a") // a heal without rows ends with the next page
 	w.settle()
 	w.requireOrder()
@@ -490,8 +453,7 @@ func TestAFlushReadsWhatItsLookHasHeld(t *testing.T) {
 		}
 		return nil
 	}
-	w.add("a", "a")
-	w.settle()
+	w.produce("a", "a")
 	require.Equal(t, int64(1), w.count(`select count(*) from outbox_held`))
 	w.log.cut(0, 0)
 	for _, p := range w.ends.of {
@@ -502,11 +464,8 @@ func TestAFlushReadsWhatItsLookHasHeld(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, w.log.end(0), "version 2 waits for version 1")
 	w.log.before = nil
-	w.exec(`update outbox_parked set retry_at = clock_timestamp()`)
-	w.flushAt = time.Time{}
-	w.settle()
-	w.add("a")
-	w.settle()
+	w.retryParked()
+	w.produce("a")
 	w.requireOrder()
 	w.requireWhole()
 }
@@ -529,9 +488,7 @@ func TestTheLeaderLocksAKeyBeforeItsRows(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.add("a")
-	w.exec(`insert into outbox_held select topic, key, position from outbox`)
-	w.exec(`insert into outbox_parked (topic, key, reason, permanent, retry_at)
-		select topic, key, 'down', false, now() from outbox`)
+	parkAll(w, w.pool)
 	w.lead()
 	due, _, err := w.read(t.Context(), dueSQL)
 	require.NoError(t, err)

@@ -51,8 +51,7 @@ func TestADropGivesWay(t *testing.T) {
 	addMany(t, o, pool, 25, 3)
 	readPast(t, l, 24)
 	require.NoError(t, l.changePartitions(t.Context()))
-	_, err := pool.Exec(t.Context(), `update outbox_partition set published_at = '2000-01-01'`)
-	require.NoError(t, err)
+	execSQL(t, pool, `update outbox_partition set published_at = '2000-01-01'`)
 	limits()
 
 	busy := begin(t, pool)
@@ -115,8 +114,7 @@ func TestTheRoomIsToldWhileNothingCanBeCreated(t *testing.T) {
 		return values(t, registry)["outbox_relay_position_room"]
 	}
 	full := room()
-	_, err := pool.Exec(t.Context(), `create table public.outbox_33 (other text)`)
-	require.NoError(t, err)
+	execSQL(t, pool, `create table public.outbox_33 (other text)`)
 	addMany(t, o, pool, 30, 3)
 	require.ErrorContains(t, l.changePartitions(t.Context()), "create partition from 33")
 	require.InDelta(t, full-30, room(), 0)
@@ -125,14 +123,13 @@ func TestTheRoomIsToldWhileNothingCanBeCreated(t *testing.T) {
 // watchLimits returns the lock timeouts of the table changes since its last call.
 func watchLimits(t testing.TB, pool *pgxpool.Pool) func() []string {
 	t.Helper()
-	_, err := pool.Exec(t.Context(), `
+	execSQL(t, pool, `
 		create table public.limits (n int generated always as identity, limited text);
 		create function public.note_limit() returns event_trigger language plpgsql as $$
 		begin
 			insert into public.limits (limited) values (tg_tag || ' ' || current_setting('lock_timeout'));
 		end $$;
 		create event trigger note_limit on ddl_command_start execute function public.note_limit()`)
-	require.NoError(t, err)
 	seen := 0
 	return func() []string {
 		all := columnOf[string](t, pool, `select limited from public.limits order by n`)

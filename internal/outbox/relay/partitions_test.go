@@ -79,8 +79,7 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	l := newLeader(t, cfg)
 	expire := func() error {
 		t.Helper()
-		_, err := pool.Exec(t.Context(), `update outbox_partition set published_at = '2000-01-01'`)
-		require.NoError(t, err)
+		execSQL(t, pool, `update outbox_partition set published_at = '2000-01-01'`)
 		return l.changePartitions(t.Context())
 	}
 
@@ -94,18 +93,15 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 
 	require.NoError(t, slow.Commit(t.Context()))
 	readPast(t, l, 26)
-	_, err := pool.Exec(t.Context(), `insert into outbox_held values ('t', 'k', 12)`)
-	require.NoError(t, err)
+	execSQL(t, pool, `insert into outbox_held values ('t', 'k', 12)`)
 	require.NoError(t, l.changePartitions(t.Context()))
 	require.Equal(t, int64(9), uppers(t, l)[0], "published, but not for long enough")
 
 	require.NoError(t, expire())
 	require.Equal(t, []int64{17, 33}, uppers(t, l)[:2], "apart from the one with a held row")
 
-	_, err = pool.Exec(t.Context(), `insert into outbox_discarded values (12), (40)`)
-	require.NoError(t, err)
-	_, err = pool.Exec(t.Context(), `delete from outbox_held`)
-	require.NoError(t, err)
+	execSQL(t, pool, `insert into outbox_discarded values (12), (40)`)
+	execSQL(t, pool, `delete from outbox_held`)
 	busy := begin(t, pool)
 	addIn(t, o, busy, "busy")
 	require.ErrorContains(t, expire(), "lock timeout")
@@ -127,11 +123,9 @@ func TestPartitionsAreDroppedDespiteOldNotes(t *testing.T) {
 	addMany(t, o, pool, 10, 3)
 	readPast(t, l, 10)
 	require.NoError(t, l.changePartitions(t.Context()))
-	_, err := pool.Exec(t.Context(), `update outbox_partition set published_at = '2000-01-01'`)
-	require.NoError(t, err)
-	_, err = pool.Exec(t.Context(), `insert into outbox_partition (upper_bound, published_at)
+	execSQL(t, pool, `update outbox_partition set published_at = '2000-01-01'`)
+	execSQL(t, pool, `insert into outbox_partition (upper_bound, published_at)
 		select -n, '2000-01-01' from generate_series(1, $1) n`, maxChanges)
-	require.NoError(t, err)
 	require.NoError(t, l.changePartitions(t.Context()))
 	require.Equal(t, int64(17), uppers(t, l)[0])
 }
@@ -153,9 +147,8 @@ func TestGivenIDsAreForgottenInTime(t *testing.T) {
 	old, young := newEvent("k"), newEvent("k")
 	old.ID, young.ID = uuid.NewString(), uuid.NewString()
 	commit(t, o, pool, old, young)
-	_, err := pool.Exec(t.Context(), `update outbox_given_id set added_at = now() - interval '241 hours'
+	execSQL(t, pool, `update outbox_given_id set added_at = now() - interval '241 hours'
 		where event_id = $1`, old.ID)
-	require.NoError(t, err)
 	require.NoError(t, l.changePartitions(t.Context()))
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_given_id`))
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_given_id where event_id = $1`, young.ID))

@@ -16,9 +16,6 @@ func TestAPausedRelayPublishesNothing(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	inTx := func(do func(tx pgx.Tx) error) error { return pgx.BeginFunc(t.Context(), pool, do) }
-	pause := func() error {
-		return inTx(func(tx pgx.Tx) error { return Pause(t.Context(), tx, "ann", "the broker moves") })
-	}
 	var ended Paused
 	resume := func() error {
 		return inTx(func(tx pgx.Tx) (err error) {
@@ -33,8 +30,8 @@ func TestAPausedRelayPublishesNothing(t *testing.T) {
 	addMany(t, o, pool, 10, 3)
 	l.AwaitDistinct(t, 10)
 
-	require.NoError(t, pause())
-	require.ErrorIs(t, pause(), ErrPaused)
+	pause(t, pool, "ann", "the broker moves")
+	require.ErrorIs(t, inTx(func(tx pgx.Tx) error { return Pause(t.Context(), tx, "bob", "") }), ErrPaused)
 	awaitCaughtUp(t, pool)
 	addMany(t, o, pool, 10, 3)
 	addScheduled(t, o, pool, "due", outbox.After(0))
@@ -60,7 +57,7 @@ func TestAPauseTakesEffectBetweenPages(t *testing.T) {
 	addMany(t, o, pool, 30, 3)
 	broker.Follow(func(call int, _ string, _ []*message.Message) error {
 		if call == 1 {
-			return pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return Pause(t.Context(), tx, "ann", "now") })
+			pause(t, pool, "ann", "now")
 		}
 		return nil
 	})
@@ -81,8 +78,7 @@ func TestALeaderThatWaitsForAPersonRests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.lead()
-	w.add("a")
-	w.settle()
+	w.produce("a")
 	w.exec(`update outbox_cursor set paused_at = now()`)
 	w.dueAt = time.Now().Add(-time.Hour) // seen before the pause
 	w.settle()

@@ -21,8 +21,7 @@ func (w *world) requireRefused(code string) {
 	refused := columnOf[string](w, w.pool, `select coalesce(refused, '') from outbox_cursor`)[0]
 	require.True(w, strings.HasPrefix(refused, code+": "), refused)
 	require.Equal(w, before, w.log.end(0), "nothing is published")
-	w.add("z")
-	w.settle()
+	w.produce("z")
 	require.Equal(w, before, w.log.end(0), "nothing is published")
 	w.exec(`update outbox_cursor set confirmed = refused where refused like $1 || ':%'`, code)
 	w.settle()
@@ -32,12 +31,10 @@ func (w *world) requireRefused(code string) {
 func TestOldUnknownEventsAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	w.lead()
-	w.settle()
+	w.leadAndSettle()
 	w.backUp("backup")
 	w.log.clock = w.log.clock.Add(-time.Hour)
-	w.add("a")
-	w.settle()
+	w.produce("a")
 	w.goBack("backup")
 	w.lead()
 	w.requireRefused("events_unknown")
@@ -51,15 +48,12 @@ func TestARefusalKeepsItsTextUntilItIsConfirmed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 4)
 	w.cfg.HealWithin = time.Nanosecond
-	w.lead()
-	w.settle()
+	w.leadAndSettle()
 	w.backUp("backup")
 	w.log.tick = 0
-	w.add("a", "b", "c", "d")
-	w.settle()
+	w.produce("a", "b", "c", "d")
 	w.goBack("backup")
-	w.lead()
-	w.settle()
+	w.leadAndSettle()
 	refused := func() string {
 		return columnOf[string](w, w.pool, `select coalesce(refused, '') from outbox_cursor`)[0]
 	}
@@ -78,11 +72,9 @@ func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
 	w := newWorld(t, 2)
 	w.cfg.patience = time.Nanosecond
 	w.cfg.parkedRetryMax = time.Millisecond
-	w.lead()
-	w.settle()
+	w.leadAndSettle()
 	w.backUp("backup")
-	w.add("a", "b")
-	w.settle()
+	w.produce("a", "b")
 	w.consumer.consume()
 	w.goBack("backup")
 	w.add("a", "b")
@@ -115,8 +107,7 @@ func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
 func TestAMissingVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	w.lead()
-	w.settle()
+	w.leadAndSettle()
 	w.lose("a", "a")
 	w.log.records[0] = w.log.records[0][1:] // version 1 is nowhere
 	w.log.records[0][0].SetContext(event.WithOrigin(t.Context(), event.Origin{Topic: testTopic, Time: time.Now()}))
@@ -129,8 +120,7 @@ func TestALogThatCannotBePlacedIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.lead()
-	w.add("a", "b")
-	w.settle()
+	w.produce("a", "b")
 	w.exec(`delete from outbox_point`) // as dropping a table partition does
 	w.log.cut(0, 0)
 	w.lead()
@@ -142,11 +132,9 @@ func TestExpiredRecordsAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.lead()
-	w.add("a")
-	w.settle()
+	w.produce("a")
 	w.backUp("backup")
-	w.add("b", "c", "d")
-	w.settle()
+	w.produce("b", "c", "d")
 	w.consumer.consume()
 	w.goBack("backup")
 	w.log.expire(0, 3)
@@ -158,13 +146,11 @@ func TestAPointOutlivesItsRecord(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.lead()
-	w.add("a", "b")
-	w.settle()
+	w.produce("a", "b")
 	w.consumer.consume()
 	w.log.expire(0, 2)
 	w.lead()
-	w.add("a")
-	w.settle()
+	w.produce("a")
 	require.Equal(t, int64(3), w.log.end(0), "nothing is sent again")
 	w.requireWhole()
 }
@@ -173,14 +159,12 @@ func TestAForeignRecordIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.lead()
-	w.add("a")
-	w.settle()
+	w.produce("a")
 	foreign := newEvent("a")
 	foreign.ID, foreign.Version = "foreign", 9
 	w.log.append(testTopic, foreign.Message())
 	w.settle()
-	w.add("a")
-	w.settle()
+	w.produce("a")
 	require.Zero(t, w.count(`select count(*) from outbox_lost`))
 	require.Equal(t, int64(3), w.log.end(0))
 }
@@ -215,8 +199,7 @@ func TestALogThatLosesItsPointsDuringAHealIsRefused(t *testing.T) {
 	w := newWorld(t, 1)
 	w.lead()
 	for _, key := range []string{"a", "b", "c"} {
-		w.add(key)
-		w.settle()
+		w.produce(key)
 	}
 	first, _ := event.OriginFrom(w.log.records[0][0].Context())
 	w.exec(`delete from outbox where position = 1`)
@@ -239,8 +222,7 @@ func TestALogThatLosesItsPointsDuringAHealIsRefused(t *testing.T) {
 func TestARelayWaitsInADatabaseThatWentBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	w.lead()
-	w.settle()
+	w.leadAndSettle()
 	w.add("a")
 	w.backUp("backup")
 	w.settle()
@@ -332,11 +314,9 @@ func TestASilentPartitionEndsNoRefusal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
 	w.cfg.HealWithin = time.Nanosecond
-	w.lead()
-	w.settle()
+	w.leadAndSettle()
 	w.lose("a")
-	w.lead()
-	w.settle()
+	w.leadAndSettle()
 	const refused = `select count(*) from outbox_cursor where refused like 'events_unknown:%'`
 	require.Equal(t, int64(1), w.count(refused))
 
@@ -346,10 +326,8 @@ func TestASilentPartitionEndsNoRefusal(t *testing.T) {
 		}
 		return nil
 	}
-	w.add("b")
-	w.settle()
-	w.lead()
-	w.settle()
+	w.produce("b")
+	w.leadAndSettle()
 	require.Equal(t, int64(1), w.count(refused))
 	require.Zero(t, w.log.end(1), "nothing is published")
 
@@ -362,18 +340,15 @@ func TestARefusalEndsWithItsCause(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.lead()
-	w.add("a", "b")
-	w.settle()
+	w.produce("a", "b")
 	w.exec(`delete from outbox_point`)
 	records := w.log.records[0]
 	w.log.cut(0, 0)
-	w.lead()
-	w.settle()
+	w.leadAndSettle()
 	const refused = `select count(*) from outbox_cursor where refused is not null`
 	require.Equal(t, int64(1), w.count(refused))
 	w.log.records[0] = records // the volume is back
-	w.lead()
-	w.settle()
+	w.leadAndSettle()
 	require.Zero(t, w.count(refused))
 	w.requireWhole()
 }

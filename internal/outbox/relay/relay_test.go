@@ -79,33 +79,6 @@ func TestAWindowIsStoredBeforeItsFirstRecordIsSent(t *testing.T) {
 	require.Equal(t, int64(1), <-stored)
 }
 
-func TestRelayKeepsOrderThroughPartialFailures(t *testing.T) {
-	t.Parallel()
-	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
-	l.Follow(func(call int, _ string, msgs []*message.Message) error {
-		if call > 30 { // pauses between attempts grow on a slow machine
-			return nil
-		}
-		failed := map[int]error{}
-		key := map[string]bool{}
-		for i, m := range msgs {
-			name := m.Metadata[event.KeyMetadata]
-			if (i*7+call)%5 == 0 || key[name] {
-				failed[i], key[name] = errors.New("not now"), true
-			}
-		}
-		if len(failed) == 0 {
-			return nil
-		}
-		return &partialError{Failed: failed}
-	})
-	addMany(t, o, pool, 400, 9)
-	cfg := testRelayConfig(t, pool, l)
-	cfg.BatchSize = 50
-	startRelay(t, cfg)
-	requireAll(t, pool, l.AwaitDistinct(t, 400))
-}
-
 func TestRelayOutlivesABrokerThatIsDown(t *testing.T) {
 	t.Parallel()
 	for name, after := range map[string]bool{"refuses": false, "fails after appending": true} {
@@ -161,10 +134,8 @@ func TestARelayIsUnhealthyWithoutALeader(t *testing.T) {
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.MaxSilence = time.Hour
 	r := startRelay(t, cfg)
-	testkit.Until(t, func() bool {
-		return number(t, pool, `select count(*) from pg_stat_activity where datname = current_database()
-			and wait_event_type = 'Lock' and query like '%epoch + 1%'`) == 1
-	})
+	awaitNumber(t, pool, 1, `select count(*) from pg_stat_activity where datname = current_database()
+			and wait_event_type = 'Lock' and query like '%epoch + 1%'`)
 	require.ErrorContains(t, r.Healthy(t.Context()), "neither led nor seen a leader yet")
 	require.NoError(t, lock.Rollback(t.Context()))
 	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })

@@ -22,8 +22,7 @@ import (
 
 func setSequence(t testing.TB, pool *pgxpool.Pool, position int64) {
 	t.Helper()
-	_, err := pool.Exec(t.Context(), `select setval('outbox_position_seq', $1)`, position)
-	require.NoError(t, err)
+	execSQL(t, pool, `select setval('outbox_position_seq', $1)`, position)
 }
 
 func undo(t *testing.T, o *outbox.Outbox, pool *pgxpool.Pool, n int) {

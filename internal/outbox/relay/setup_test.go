@@ -14,6 +14,7 @@ import (
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/testkit"
 )
 
 const (
@@ -81,6 +82,11 @@ func number(t testing.TB, pool *pgxpool.Pool, sql string, args ...any) int64 {
 	return n
 }
 
+func awaitNumber(t testing.TB, pool *pgxpool.Pool, want int64, sql string, args ...any) {
+	t.Helper()
+	testkit.Until(t, func() bool { return number(t, pool, sql, args...) == want }, sql)
+}
+
 func deadline(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
@@ -110,10 +116,43 @@ func leadOn(t testing.TB, cfg Config, conn *pgx.Conn) *leader {
 	return l
 }
 
+func execSQL(t testing.TB, pool *pgxpool.Pool, sql string, args ...any) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), sql, args...)
+	require.NoError(t, err)
+}
+
+// parkAll holds all rows, and parks their keys.
+func parkAll(t testing.TB, pool *pgxpool.Pool) {
+	t.Helper()
+	execSQL(t, pool, `insert into outbox_held select topic, key, position from outbox`)
+	execSQL(t, pool, `insert into outbox_parked (topic, key, reason, permanent, retry_at)
+		select distinct topic, key, 'down', false, now() from outbox`)
+}
+
+// requireRefused runs a relay that must refuse to work, with these problems.
+func requireRefused(t testing.TB, cfg Config, codes ...string) *CheckError {
+	t.Helper()
+	r, err := New(cfg)
+	require.NoError(t, err)
+	var refused *CheckError
+	require.ErrorAs(t, r.Run(deadline(t)), &refused)
+	for _, code := range codes {
+		require.True(t, refused.Has(code), refused.Error())
+	}
+	return refused
+}
+
+func pause(t testing.TB, pool *pgxpool.Pool, by, reason string) {
+	t.Helper()
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		return Pause(t.Context(), tx, by, reason)
+	}))
+}
+
 func depose(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
-	_, err := pool.Exec(t.Context(), `update outbox_cursor set epoch = epoch + 1`)
-	require.NoError(t, err)
+	execSQL(t, pool, `update outbox_cursor set epoch = epoch + 1`)
 }
 
 func (l *leader) drain(t testing.TB) int {

@@ -13,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/twinbox/test/pgtest"
-	"example.com/twinbox/test/testkit"
 )
 
 // The locks on which a writer stalls, on either side of its transaction id.
@@ -86,8 +85,7 @@ func columnOrderDecidesWhetherAStalledWriterIsLost(t *testing.T, database func(*
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pool := database(t)
-			_, err := pool.Exec(t.Context(), stallingSQL+`create table public.outbox (`+c.columns+restOfTableSQL)
-			require.NoError(t, err)
+			execSQL(t, pool, stallingSQL+`create table public.outbox (`+c.columns+restOfTableSQL)
 			r := newReader(t, pool, 10)
 			writer, others := acquireConn(t, pool), acquireConn(t, pool)
 			insertUnstalled(t, others) // the first number is logged, which takes a transaction id
@@ -121,8 +119,7 @@ func columnOrderDecidesWhetherAStalledWriterIsLost(t *testing.T, database func(*
 func sequenceCacheLosesRows(t *testing.T, database func(*testing.T) *pgxpool.Pool) {
 	for cache, found := range map[int]int{1: 1, 20: 0} {
 		pool := database(t)
-		_, err := pool.Exec(t.Context(), fmt.Sprintf(`alter sequence outbox_position_seq cache %d`, cache))
-		require.NoError(t, err)
+		execSQL(t, pool, fmt.Sprintf(`alter sequence outbox_position_seq cache %d`, cache))
 		r := newReader(t, pool, 10)
 		one, two, three := acquireConn(t, pool), acquireConn(t, pool), acquireConn(t, pool)
 		insertRaw(t, one) // takes 1, and with the cache also 2 to 20
@@ -156,10 +153,8 @@ func stall(t testing.TB, pool *pgxpool.Pool, lock int) (release func()) {
 
 func awaitAdvisoryWait(t testing.TB, pool *pgxpool.Pool, conn *pgx.Conn) {
 	t.Helper()
-	testkit.Until(t, func() bool {
-		return number(t, pool, `select count(*) from pg_stat_activity where pid = $1 and wait_event = 'advisory'`,
-			int64(conn.PgConn().PID())) == 1
-	})
+	awaitNumber(t, pool, 1, `select count(*) from pg_stat_activity where pid = $1 and wait_event = 'advisory'`,
+		int64(conn.PgConn().PID()))
 }
 
 // The other column order loses a row in the first schedules.

@@ -38,22 +38,6 @@ func TestAKilledLeaderIsReplacedBeforeItsLeaseEnds(t *testing.T) {
 	require.Equal(t, int64(2), number(t, pool, `select epoch from outbox_cursor`))
 }
 
-func TestARestartedRelayDoesNotWaitForTheLease(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
-	addMany(t, o, pool, crashEvents, 5)
-	before := startChild(t, childConfig{DSN: pool.Config().ConnString(), Wire: wirePath(t)})
-	awaitCaughtUp(t, pool)
-	require.NoError(t, before.Process.Kill())
-	killed := time.Now()
-	before.await(t)
-	l := newLedger()
-	startRelay(t, testRelayConfig(t, pool, l))
-	commit(t, o, pool, newEvent("k"))
-	l.AwaitDistinct(t, 1)
-	require.Less(t, time.Since(killed), testLease/4)
-}
-
 // A follower publishes the same rows, then the late call's records follow. They are duplicates.
 func TestALeaderWithoutItsSessionSendsNothingMore(t *testing.T) {
 	t.Parallel()

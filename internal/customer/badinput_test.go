@@ -15,56 +15,31 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
+// The packages web and domain test their own rules: here each code has a case.
 func TestBadSignupsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	good := `{"email":"ada@example.org","name":"Ada"}`
-	long := strings.Repeat("a", 10<<20)
+	long := strings.Repeat("a", 1<<17)
 	for name, row := range map[string]struct {
 		body    string
 		headers []string
 		status  int
 		code    string
 	}{
-		"no body":           {"", nil, 400, "body_missing"},
-		"blanks":            {"  \n", nil, 400, "body_missing"},
-		"null":              {"null", nil, 400, "not_an_object"},
-		"array":             {"[]", nil, 400, "not_an_object"},
-		"string":            {`"x"`, nil, 400, "not_an_object"},
-		"number":            {"1", nil, 400, "not_an_object"},
-		"not JSON":          {"email=ada", nil, 400, "malformed_json"},
-		"truncated":         {good[:20], nil, 400, "malformed_json"},
-		"two values":        {good + good, nil, 400, "malformed_json"},
-		"duplicate member":  {`{"email":"a@b.org","email":"ada@example.org","name":"Ada"}`, nil, 400, "malformed_json"},
-		"other case":        {`{"Email":"ada@example.org","name":"Ada"}`, nil, 400, "unknown_member"},
-		"unknown member":    {`{"email":"ada@example.org","name":"Ada","admin":true}`, nil, 400, "unknown_member"},
-		"email missing":     {`{"name":"Ada"}`, nil, 400, "missing_member"},
-		"email null":        {`{"email":null,"name":"Ada"}`, nil, 400, "wrong_type"},
-		"email a number":    {`{"email":1,"name":"Ada"}`, nil, 400, "wrong_type"},
-		"name an object":    {`{"email":"ada@example.org","name":{}}`, nil, 400, "wrong_type"},
-		"nested 20000 deep": {strings.Repeat("[", 20000), nil, 400, "malformed_json"},
-		"ten megabytes":     {`{"email":"` + long + `","name":"Ada"}`, nil, 413, "body_too_large"},
-		"lone surrogate":    {`{"email":"ada@example.org","name":"\ud800"}`, nil, 400, "malformed_json"},
-		"invalid UTF-8":     {"{\"email\":\"ada@example.org\",\"name\":\"\xff\"}", nil, 400, "malformed_json"},
-		"byte order mark":   {"\ufeff" + good, nil, 400, "malformed_json"},
-		"header injection":  {`{"email":"ada@example.org\r\nBcc: e@b.org","name":"Ada"}`, nil, 422, "invalid_email"},
-		"display name":      {`{"email":"Ada <ada@example.org>","name":"Ada"}`, nil, 422, "invalid_email"},
-		"two addresses":     {`{"email":"a@example.org,b@example.org","name":"Ada"}`, nil, 422, "invalid_email"},
-		"dotless":           {`{"email":"ada@localhost","name":"Ada"}`, nil, 422, "invalid_email"},
-		"name of blanks":    {`{"email":"ada@example.org","name":"  "}`, nil, 422, "invalid_name"},
-		"name with NUL":     {`{"email":"ada@example.org","name":"A\u0000"}`, nil, 422, "invalid_name"},
-		"both wrong":        {`{"email":"x","name":""}`, nil, 422, "invalid_email"},
-		"no content type":   {good, []string{"Content-Type", ""}, 415, "unsupported_media_type"},
-		"plain text":        {good, []string{"Content-Type", "text/plain"}, 415, "unsupported_media_type"},
-		"utf-16": {
-			good, []string{"Content-Type", "application/json; charset=utf-16"}, 415, "unsupported_media_type",
-		},
-		"compressed": {good, []string{"Content-Encoding", "gzip"}, 415, "unsupported_content_encoding"},
-		"key empty":  {good, []string{"Idempotency-Key", `""`}, 400, "idempotency_key_invalid"},
-		"key of 256 characters": {
-			good, []string{"Idempotency-Key", strings.Repeat("k", 256)}, 400, "idempotency_key_invalid",
-		},
-		"key not ASCII": {good, []string{"Idempotency-Key", "schlüssel"}, 400, "idempotency_key_invalid"},
+		"no body":          {"", nil, 400, "body_missing"},
+		"array":            {"[]", nil, 400, "not_an_object"},
+		"truncated":        {good[:20], nil, 400, "malformed_json"},
+		"unknown member":   {`{"email":"ada@example.org","name":"Ada","admin":true}`, nil, 400, "unknown_member"},
+		"email missing":    {`{"name":"Ada"}`, nil, 400, "missing_member"},
+		"email null":       {`{"email":null,"name":"Ada"}`, nil, 400, "wrong_type"},
+		"too large":        {`{"email":"` + long + `","name":"Ada"}`, nil, 413, "body_too_large"},
+		"header injection": {`{"email":"ada@example.org\r\nBcc: e@b.org","name":"Ada"}`, nil, 422, "invalid_email"},
+		"name of blanks":   {`{"email":"ada@example.org","name":"  "}`, nil, 422, "invalid_name"},
+		"both wrong":       {`{"email":"x","name":""}`, nil, 422, "invalid_email"},
+		"no content type":  {good, []string{"Content-Type", ""}, 415, "unsupported_media_type"},
+		"compressed":       {good, []string{"Content-Encoding", "gzip"}, 415, "unsupported_content_encoding"},
+		"key empty":        {good, []string{"Idempotency-Key", `""`}, 400, "idempotency_key_invalid"},
 	} {
 		headers := append([]string{"Idempotency-Key", "k1"}, row.headers...)
 		a := b.do(t, http.MethodPost, "/v1/signups", row.body, headers...)
@@ -98,13 +73,9 @@ func TestBadRenames(t *testing.T) {
 	b := setup(t)
 	id := b.registered(t)
 	for name, row := range map[string]struct{ body, code string }{
-		"no version":        {`{"name":"Eve"}`, "missing_member"},
-		"version text":      {`{"name":"Eve","expected_version":"1"}`, "wrong_type"},
-		"version fraction":  {`{"name":"Eve","expected_version":1.0}`, "wrong_type"},
-		"version exponent":  {`{"name":"Eve","expected_version":1e3}`, "wrong_type"},
-		"version overflows": {`{"name":"Eve","expected_version":9223372036854775808}`, "wrong_type"},
-		"version NaN":       {`{"name":"Eve","expected_version":NaN}`, "malformed_json"},
-		"name empty":        {`{"name":"","expected_version":1}`, "invalid_name"},
+		"no version":   {`{"name":"Eve"}`, "missing_member"},
+		"version text": {`{"name":"Eve","expected_version":"1"}`, "wrong_type"},
+		"name empty":   {`{"name":"","expected_version":1}`, "invalid_name"},
 	} {
 		a := b.do(t, http.MethodPatch, "/v1/customers/"+string(id), row.body)
 		require.Equal(t, row.code, a.Code(t), name)

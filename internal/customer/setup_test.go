@@ -2,9 +2,11 @@ package customer
 
 import (
 	"encoding/json"
+	"flag"
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,7 +21,10 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	_ = flag.Set("rapid.checks", "30") // each is dozens of transactions
+	pgtest.Main(m)
+}
 
 type bundle struct {
 	pool     *pgxpool.Pool
@@ -38,9 +43,11 @@ func setupWith(t *testing.T, cfg Config) *bundle {
 	return setupOn(t, pgtest.New(t, migrations.ForCustomer()...), cfg)
 }
 
+var loadContract = sync.OnceValues(contract.Load)
+
 func setupOn(t *testing.T, pool *pgxpool.Pool, cfg Config) *bundle {
 	t.Helper()
-	events, err := contract.Load()
+	events, err := loadContract()
 	require.NoError(t, err)
 	box, err := outbox.New(outbox.Config{Validate: events.Validate})
 	require.NoError(t, err)

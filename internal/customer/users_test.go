@@ -3,7 +3,6 @@ package customer
 import (
 	"fmt"
 	"net/http"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -88,18 +87,7 @@ func TestOfTwinRenamesOneWins(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.registered(t)
-	const twins = 8
-	statuses := make(chan int, twins)
-	var all sync.WaitGroup
-	for i := range twins {
-		all.Go(func() { statuses <- b.rename(t, id, fmt.Sprint("Ada ", i), 1).Status })
-	}
-	all.Wait()
-	close(statuses)
-	seen := map[int]int{}
-	for status := range statuses {
-		seen[status]++
-	}
+	seen := statusesOfTwins(func(i int) int { return b.rename(t, id, fmt.Sprint("Ada ", i), 1).Status })
 	require.Equal(t, map[int]int{http.StatusOK: 1, http.StatusConflict: twins - 1}, seen)
 	require.Equal(t, [3]int{1, 2, 1}, b.stored(t))
 }

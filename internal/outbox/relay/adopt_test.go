@@ -77,7 +77,7 @@ func requireAllPublished(t testing.TB, pool *pgxpool.Pool) {
 
 func TestASecondRestore(t *testing.T) {
 	t.Parallel()
-	for _, ahead := range aheads {
+	for _, ahead := range aheads[2:] {
 		o, pool := newOutbox(t), newRestorable(t)
 		addMany(t, o, pool, 3, 3)
 		require.Len(t, read(t, newReader(t, pool, 2)), 3)

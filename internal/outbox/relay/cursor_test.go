@@ -13,7 +13,7 @@ import (
 
 func TestCommittedRowsAreReadOnceInOrder(t *testing.T) {
 	t.Parallel()
-	for _, limit := range []int{1, 2, 3, 100} {
+	for _, limit := range []int{1, 2, 100} {
 		o, pool := newOutbox(t), newDatabase(t)
 		r := newReader(t, pool, limit)
 		require.Empty(t, read(t, r))

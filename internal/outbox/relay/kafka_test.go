@@ -65,13 +65,13 @@ func TestRelayToKafka(t *testing.T) {
 	cfg := testRelayConfig(t, pool, newKafkaPublisher(t, brokers, time.Second))
 	cfg.BatchSize = 40
 	startRelay(t, cfg)
-	for i := range 300 {
+	for i := range 120 {
 		e := newEvent("k" + strconv.Itoa(i%20))
 		e.Topic = topic
 		commit(t, o, pool, e)
 	}
 	awaitCaughtUp(t, pool)
-	requireAll(t, pool, entries(t, kafkatest.ReadAll(t, brokers, topic, 300)))
+	requireAll(t, pool, entries(t, kafkatest.ReadAll(t, brokers, topic, 120)))
 
 	// Past Add, which would refuse a record that only the client or the broker finds too large.
 	execSQL(t, pool, `
@@ -80,7 +80,7 @@ func TestRelayToKafka(t *testing.T) {
 		from (values ('large', 2000000), ('small', 10)) as v (key, size)`, topic)
 	awaitCaughtUpBut(t, pool, 1)
 	require.Equal(t, "large", awaitParked(t, pool, 1).Key)
-	require.Contains(t, entries(t, kafkatest.ReadAll(t, brokers, topic, 301)), smallOf(t, pool))
+	require.Contains(t, entries(t, kafkatest.ReadAll(t, brokers, topic, 121)), smallOf(t, pool))
 }
 
 func TestASlowBrokerParksNoKey(t *testing.T) {
@@ -128,7 +128,7 @@ func TestRelayToAnyBroker(t *testing.T) {
 		refused = 1
 		addTooLarge(t, pool, topic)
 	}
-	const rounds, each = 4, 100
+	const rounds, each = 3, 40
 	for range rounds {
 		r := startRelay(t, cfg)
 		for i := range each {

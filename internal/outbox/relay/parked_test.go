@@ -342,7 +342,7 @@ func TestParkedKeysSurviveRestarts(t *testing.T) {
 	})
 	cfg := testRelayConfig(t, pool, l)
 	cfg.attempts, cfg.BatchSize = 1, 7
-	for i := range 6 {
+	for i := range 4 {
 		r := startRelay(t, cfg)
 		addMany(t, o, pool, 30, 5)
 		l.Await(t, "some more", func(wire []entry) bool { return distinct(wire) > 20*i })
@@ -350,7 +350,7 @@ func TestParkedKeysSurviveRestarts(t *testing.T) {
 	}
 	l.Follow(nil)
 	startRelay(t, cfg)
-	requireAll(t, pool, l.AwaitDistinct(t, 180))
+	requireAll(t, pool, l.AwaitDistinct(t, 120))
 }
 
 func TestAStaleLeaderForgetsNothing(t *testing.T) {

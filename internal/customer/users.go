@@ -45,8 +45,8 @@ func (c *Commands) Rename(
 	return renamed, err
 }
 
-// Verify emits EmailVerified. Using a token again does nothing. A bad token is a [domain.CodeTokenInvalid], whether its
-// user exists or not; an old one is a [domain.CodeTokenExpired].
+// Verify emits EmailVerified, once. A bad token is a [domain.CodeTokenInvalid], whether its user exists or not; an old
+// one a [domain.CodeTokenExpired].
 func (c *Commands) Verify(ctx context.Context, token string) (domain.User, error) {
 	claim, err := domain.ParseClaim(token)
 	if err != nil {

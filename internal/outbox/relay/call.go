@@ -23,7 +23,7 @@ var (
 // publishCall may outlive its session; the next call waits for its end.
 type publishCall struct {
 	*Relay
-	singly  bool // the publisher gets one message at a time
+	singly  bool
 	results []error
 	ended   chan struct{}
 

@@ -65,15 +65,13 @@ type Config struct {
 	// Name is the leader's in the cursor row. Default host and process id.
 	Name string
 	// Spans gives each call with an event of a sampled request a span. Default none.
-	Spans *event.Spans
-	// Log is optional.
-	Log *slog.Logger
-	// Registerer is optional.
+	Spans      *event.Spans
+	Log        *slog.Logger
 	Registerer prometheus.Registerer
 
 	pollMin    time.Duration // after an event was found; it doubles up to PollMax
-	roundEvery time.Duration // between the beginnings of two rounds
-	retryMin   time.Duration // the first pause after a failure
+	roundEvery time.Duration
+	retryMin   time.Duration
 	retryMax   time.Duration // the longest; at most a third of the lease
 
 	// A record is sent that often at least, and for that long, before its key is parked.

@@ -23,7 +23,7 @@ type cursor struct {
 
 	done   snapshot // all rows that it sees are published or held
 	open   *window
-	stored int64 // as the row has it
+	stored int64
 	marks  landmarks
 	head   int64
 
@@ -43,8 +43,8 @@ type record struct {
 	Position int64
 	event.Event
 
-	end    *end // nil: the publisher has no log
-	resent bool // by a pass
+	end    *end
+	resent bool
 	lost   bool // it has no row
 }
 
@@ -220,7 +220,7 @@ func (c *cursor) read(ctx context.Context, sql string, args ...any) (page []reco
 }
 
 func readRecords(ctx context.Context, db DB, sql string, args ...any) (page []record, bytes int, err error) {
-	rows, _ := db.Query(ctx, sql, args...) // its error is that of the rows
+	rows, _ := db.Query(ctx, sql, args...)
 	defer rows.Close()
 	for bytes < pageBytes && rows.Next() {
 		r, err := pgx.RowToStructByPos[record](rows)

@@ -49,18 +49,15 @@
 // # What went back
 //
 // With a publisher that is a [Log], the relay heals what the database or the log lost
-// (docs/adr/0021-what-went-back-is-healed.md). While all is well, that costs one statement a second:
-//
-//  1. watchLog, at the start of a round: it looks at partitions of the log whose end is not sure (look.go), and sends
-//     the rows and lost events of an ill one again (heal.go).
-//  2. plan, in the update that stores a page: where each partition of the log will end.
-//  3. account, behind a call: whether the acknowledged offsets are those that were planned.
+// (docs/adr/0021-what-went-back-is-healed.md). watchLog, at the start of a round, looks at partitions of the log whose
+// end is not sure, and sends the rows and lost events of an ill one again. plan stores with each page where each
+// partition will end; account compares the acknowledged offsets with that.
 //
 // # Who leads
 //
-// One relay leads: its session holds an advisory lock, and idle_session_timeout ends the session of a leader that
-// hangs. Each leadership raises the epoch, and every change of the cursor repeats it. A former leader's last call may
-// land late, and doubled, but in order (docs/adr/0003-one-relay-leads.md).
+// The leader's session holds an advisory lock, and idle_session_timeout ends the session of one that hangs. Each
+// leadership raises the epoch, and every change of the cursor repeats it. A former leader's last call may land late, and
+// doubled, but in order (docs/adr/0003-one-relay-leads.md).
 //
 // # Files
 //

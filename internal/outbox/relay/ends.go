@@ -52,7 +52,7 @@ func (p *topicPartition) UnmarshalText(text []byte) error {
 	return err
 }
 
-// storedEnd is a partition in the cursor row; see migrations/outbox/0010_ends.sql.
+// storedEnd is explained in migrations/outbox/0010_ends.sql.
 type storedEnd struct {
 	End      int64  `json:"end"`
 	Time     int64  `json:"time"`
@@ -97,7 +97,6 @@ select c.ends, c.up_to, c.looked_at, c.refused is not null,
     s.system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
 from public.outbox_cursor c cross join pg_control_system() s`
 
-// loadEnds begins a leadership. In a database that went back it waits for the records of a former leader.
 func (l *leader) loadEnds(ctx context.Context) error {
 	log, is := l.cfg.Publisher.(Log)
 	if !is {

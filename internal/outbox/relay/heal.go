@@ -33,7 +33,6 @@ func (l *leader) makeReady(ctx context.Context, topics []string) error {
 	}
 }
 
-// unknownOf returns the database's lost events, the oldest first.
 func unknownOf(looked []*finding) (lost []lostEvent) {
 	for _, f := range looked {
 		lost = append(lost, f.unknown...)

@@ -19,7 +19,7 @@ type ParkedKey struct {
 	Reason    string    `json:"reason"`
 	Permanent bool      `json:"permanent"` // the publisher refused the record as it is
 	Attempts  int       `json:"attempts"`  // of its first record, or series of attempts after that
-	ParkedAt  time.Time `json:"parked_at"` // first
+	ParkedAt  time.Time `json:"parked_at"`
 	RetryAt   time.Time `json:"retry_at"`
 	Held      int64     `json:"held"`
 	Position  int64     `json:"position"` // of the first held row; 0 if none
@@ -33,9 +33,9 @@ cross join lateral (select count(*) as held, coalesce(min(position), 0) as posit
 order by k.parked_at, k.topic, k.key
 limit $1`
 
-// Parked lists parked keys, the longest parked first.
+// Parked lists at most limit keys, the longest parked first.
 func Parked(ctx context.Context, db DB, limit int) ([]ParkedKey, error) {
-	rows, _ := db.Query(ctx, parkedSQL, limit) // its error is that of the rows
+	rows, _ := db.Query(ctx, parkedSQL, limit)
 	keys, err := pgx.CollectRows(rows, pgx.RowToStructByPos[ParkedKey])
 	if err != nil {
 		return nil, fmt.Errorf("list parked keys: %w", err)
@@ -47,10 +47,10 @@ func Parked(ctx context.Context, db DB, limit int) ([]ParkedKey, error) {
 type Overview struct {
 	Status
 	WaitingMore bool        `json:"waiting_more"` // at least Waiting events wait
-	Parked      []ParkedKey `json:"parked"`       // the longest parked first, at most 1000
+	Parked      []ParkedKey `json:"parked"`
 }
 
-// ReadOverview reads it like [ReadStatus], at one more moment.
+// ReadOverview is like [ReadStatus], at one more moment.
 func ReadOverview(ctx context.Context, db DB) (Overview, error) {
 	status, err := ReadStatus(ctx, db)
 	if err != nil {

@@ -22,16 +22,16 @@ type leader struct {
 
 	callLimit int // records of a call; fewer while a broker with a log is slow
 
-	singly   bool      // a call failed without a report which messages
-	takenAt  time.Time // the publisher took a record
+	singly   bool // a call failed without a report which messages
+	takenAt  time.Time
 	failedAt time.Time
 	parkedAt time.Time // keys were parked after it took none
 
 	storedAt   time.Time
 	beganAt    time.Time
 	maintainAt time.Time
-	dueAt      time.Time // zero: none is scheduled
-	notAddedAt time.Time // a due event could not be added
+	dueAt      time.Time
+	notAddedAt time.Time
 }
 
 func (r *Relay) lead(ctx context.Context, conn *pgx.Conn) (*leader, error) {
@@ -129,7 +129,7 @@ func (l *leader) round(ctx context.Context) (outcome, error) {
 	}
 	if n.paused {
 		l.health.well()
-		l.dueAt = time.Time{} // nothing is added before it resumes
+		l.dueAt = time.Time{}
 		return resting, l.finish(ctx)
 	}
 	if err := l.addDue(ctx, n.nextDue); err != nil {

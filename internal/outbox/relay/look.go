@@ -22,8 +22,8 @@ type finding struct {
 	from, to int64 // the log's first offset, and the one behind its last
 	lastAt   int64
 
-	isSure   bool  // the cursor's point is right
-	point    point // the newest one that is right
+	isSure   bool // the cursor's point is right
+	point    point
 	unplaced bool
 	expired  bool // records above the point expired before they were looked up
 
@@ -52,7 +52,7 @@ func (l *leader) pinging(ctx context.Context, ask func(context.Context) error) e
 		defer close(answered)
 		answer = ask(asking)
 	}()
-	err := l.pingUntil(ctx, answered, math.MaxInt64) // ask ends with its context
+	err := l.pingUntil(ctx, answered, math.MaxInt64)
 	cancel()
 	<-answered
 	return errors.Join(err, answer)
@@ -119,7 +119,7 @@ func (l *leader) look(ctx context.Context, topics []string) (looked []*finding, 
 		if l.conn.IsClosed() {
 			return nil, err
 		}
-		if err != nil { // begin again
+		if err != nil {
 			f.err = err
 			l.health.fail(err)
 			continue
@@ -229,7 +229,7 @@ func (l *leader) readTail(ctx context.Context, f *finding, from int64) error {
 
 func (l *leader) readLast(ctx context.Context, f *finding) error {
 	switch {
-	case f.lastAt != 0 || f.to <= f.from: // there is none
+	case f.lastAt != 0 || f.to <= f.from:
 		return nil
 	case f.isSure && f.stored.End == f.to:
 		f.lastAt = f.stored.Time

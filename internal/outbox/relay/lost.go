@@ -13,12 +13,12 @@ import (
 
 // Losses are what this database or the log lost, as a leader found it.
 type Losses struct {
-	Refused        *Refusal   `json:"refused,omitempty"`          // nil: the relay publishes
-	DatabaseBackAt *time.Time `json:"database_back_at,omitempty"` // as a leader last found it
-	BrokerBackAt   *time.Time `json:"broker_back_at,omitempty"`   // likewise
+	Refused        *Refusal   `json:"refused,omitempty"`
+	DatabaseBackAt *time.Time `json:"database_back_at,omitempty"`
+	BrokerBackAt   *time.Time `json:"broker_back_at,omitempty"`
 	// Healing counts the topic-partitions whose events are being published again.
 	Healing int64 `json:"healing"`
-	Lost    int64 `json:"lost"` // counted up to MaxLost
+	Lost    int64 `json:"lost"`
 
 	// While it is healed, and for an hour after the loss was found, by the database's clock.
 	DatabaseWentBack bool `json:"-"`
@@ -112,7 +112,7 @@ type LostQuery struct {
 // LostPage has lost events in the order of the log.
 type LostPage struct {
 	Items []LostEvent `json:"items"`
-	Next  string      `json:"next,omitempty"` // empty: there is no next page
+	Next  string      `json:"next,omitempty"`
 }
 
 const lostSQL = `

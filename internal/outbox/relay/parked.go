@@ -22,7 +22,7 @@ type settlement struct {
 
 type parking struct {
 	key
-	position  int64 // of the record that failed
+	position  int64
 	reason    string
 	permanent bool
 	attempts  int
@@ -77,7 +77,6 @@ func (l *leader) park(r *record, why error, settled *settlement) {
 
 const maxReasonBytes = 500
 
-// log writes one line however many keys are parked.
 func (s settlement) log(ctx context.Context, log *slog.Logger) {
 	if len(s.parked) == 0 {
 		return

@@ -29,14 +29,13 @@ where o.position > $1
 order by o.position
 limit $6`
 
-// pass sends the rows and lost events of ill partitions again.
 type pass struct {
 	ill    []*finding
 	topics []string
-	from   int64        // the lowest position above which rows are sent
-	above  int64        // rows up to here are read
-	sent   map[*end]int // records of each ill partition
-	lost   lostEvents   // not yet in a page
+	from   int64 // the lowest position above which rows are sent
+	above  int64
+	sent   map[*end]int
+	lost   lostEvents
 }
 
 // runPass returns again if the log is to be looked at immediately. A pass is a partition's last one if the end was high

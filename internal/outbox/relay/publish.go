@@ -125,7 +125,6 @@ func (l *leader) transmit(ctx context.Context, records []record) ([]error, error
 	return call.results, nil
 }
 
-// pingUntil keeps the session.
 func (l *leader) pingUntil(ctx context.Context, done <-chan struct{}, limit time.Duration) error {
 	late := time.After(limit)
 	pings := time.NewTicker(l.cfg.Lease / 3)

@@ -24,7 +24,7 @@ type Relay struct {
 	checked bool         // a session passed all checks once, so a refusal may pass
 	call    *publishCall // the last one; it may outlive its session
 
-	notified notification // a follower's last one to the leader
+	notified notification
 }
 
 // New returns a [*CheckError] that lists all problems of the configuration. It does not connect.
@@ -73,7 +73,7 @@ func (r *Relay) Run(ctx context.Context) error {
 }
 
 func (r *Relay) runSession(ctx context.Context) error {
-	if err := r.call.wait(r.cfg.PublishTimeout); err != nil { // of the last session
+	if err := r.call.wait(r.cfg.PublishTimeout); err != nil {
 		return err
 	}
 	conn, err := r.connect(ctx)
@@ -170,7 +170,7 @@ type health struct {
 	mu     sync.Mutex
 	state  string
 	wellAt time.Time
-	err    error // since then
+	err    error
 }
 
 func (h *health) set(state string, wellAt time.Time) {

@@ -19,11 +19,9 @@ func withStatementTimeout(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeoutCause(context.WithoutCancel(ctx), statementTimeout, errNoAnswer)
 }
 
-// settingsSQL makes a session fit to lead.
-//
-//   - synchronous_commit: storing the cursor is the barrier behind the writers' commits.
-//   - The planner settings: a plan made while the table was young would sort the rest of the outbox for each page.
-//   - A leader that hangs is not idle while the server sends it a page: tcp_user_timeout ends its session then.
+// - synchronous_commit: storing the cursor is the barrier behind the writers' commits.
+// - The planner settings: a plan made while the table was young would sort the rest of the outbox for each page.
+// - A leader that hangs is not idle while the server sends it a page: tcp_user_timeout ends its session then.
 const settingsSQL = `
 set application_name = 'outbox relay'; set search_path = '';
 set synchronous_commit = on;
@@ -75,7 +73,7 @@ func tryLock(ctx context.Context, conn *pgx.Conn) (leads bool, err error) {
 }
 
 type notification struct {
-	cursor string // the version of the cursor's row then
+	cursor string
 	at     time.Time
 	isDue  bool
 }
@@ -120,7 +118,7 @@ func (l *leader) forgetNotifications() {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	for {
-		if _, err := l.conn.WaitForNotification(ended); err != nil { // there is none
+		if _, err := l.conn.WaitForNotification(ended); err != nil {
 			return
 		}
 	}

@@ -20,9 +20,9 @@ type DB interface {
 
 // Status is how far an outbox is published, and by which relay.
 type Status struct {
-	Leader  string  `json:"leader"`  // the relay that led last; empty: none ever did
-	Epoch   int64   `json:"epoch"`   // raised by each leadership
-	Leading bool    `json:"leading"` // a session holds the leader's lock
+	Leader  string  `json:"leader"` // the relay that led last; empty: none ever did
+	Epoch   int64   `json:"epoch"`
+	Leading bool    `json:"leading"`
 	Paused  *Paused `json:"paused,omitempty"`
 
 	Losses
@@ -39,7 +39,7 @@ type Status struct {
 	Scheduled     int64         `json:"scheduled"` // due later, counted up to MaxScheduled
 	// OverdueSeconds is the time since the oldest of them was due; 0: none is.
 	OverdueSeconds float64 `json:"overdue_seconds"`
-	Room           int64   `json:"-"` // left in existing table partitions
+	Room           int64   `json:"-"`
 }
 
 // MaxScheduled is where [ReadStatus] stops counting scheduled events.

@@ -19,9 +19,11 @@ func withStatementTimeout(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeoutCause(context.WithoutCancel(ctx), statementTimeout, errNoAnswer)
 }
 
-// - synchronous_commit: storing the cursor is the barrier behind the writers' commits.
-// - The planner settings: a plan made while the table was young would sort the rest of the outbox for each page.
-// - A leader that hangs is not idle while the server sends it a page: tcp_user_timeout ends its session then.
+// The reasons for some settings:
+//
+//   - synchronous_commit: storing the cursor is the barrier behind the writers' commits.
+//   - The planner: a plan made while the table was young would sort the rest of the outbox for each page.
+//   - tcp_user_timeout: a leader that hangs is not idle while the server sends it a page.
 const settingsSQL = `
 set application_name = 'outbox relay'; set search_path = '';
 set synchronous_commit = on;

@@ -41,8 +41,7 @@ func TestAMailboxIsNotFlooded(t *testing.T) {
 		if a := <-answers; a.Status == http.StatusCreated {
 			accepted++
 		} else {
-			require.Equal(t, http.StatusTooManyRequests, a.Status, string(a.Body))
-			require.Equal(t, "signups_used_up", a.Code(t))
+			a.requireProblem(t, http.StatusTooManyRequests, "signups_used_up")
 			require.Equal(t, "#/email", a.JSON(t)["errors"].([]any)[0].(map[string]any)["pointer"])
 			wait, err := strconv.Atoi(a.Header.Get("Retry-After"))
 			require.NoError(t, err)
@@ -77,8 +76,7 @@ func TestAClientIsLimitedOverManyAddresses(t *testing.T) {
 	}
 	for n := 3; n < 10; n++ {
 		a := signUp(n, "2001:db8::"+strconv.Itoa(n))
-		require.Equal(t, http.StatusTooManyRequests, a.Status)
-		require.Equal(t, "signups_used_up", a.Code(t))
+		a.requireProblem(t, http.StatusTooManyRequests, "signups_used_up")
 		require.Equal(t, "Too many sign-ups for this client.", a.JSON(t)["detail"])
 	}
 	require.Equal(t, http.StatusCreated, signUp(3, "203.0.113.7").Status, "another client, and the address is free")

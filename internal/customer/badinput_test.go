@@ -59,13 +59,11 @@ func TestBadCustomerIDs(t *testing.T) {
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPatch} {
 			a := b.do(t, method, "/v1/customers/"+alias, `{"name":"Eve","expected_version":1}`)
-			require.Equal(t, http.StatusBadRequest, a.Status, alias)
-			require.Equal(t, "invalid_user_id", a.Code(t), alias)
+			a.requireProblem(t, http.StatusBadRequest, "invalid_user_id", alias)
 		}
 	}
 	a := b.do(t, http.MethodPatch, "/v1/customers/"+id, `{"name":"Eve","expected_version":1}`)
-	require.Equal(t, http.StatusNotFound, a.Status)
-	require.Equal(t, "user_not_found", a.Code(t))
+	a.requireProblem(t, http.StatusNotFound, "user_not_found")
 }
 
 func TestBadRenames(t *testing.T) {

@@ -27,8 +27,7 @@ func TestAFailedCommitIsAnUnknownOutcome(t *testing.T) {
 		for each row execute function refuse()`)
 	require.NoError(t, err)
 	a := b.signUp(t, "k1", "ada@example.org", "Ada")
-	require.Equal(t, http.StatusServiceUnavailable, a.Status)
-	require.Equal(t, "outcome_unknown", a.Code(t))
+	a.requireProblem(t, http.StatusServiceUnavailable, "outcome_unknown")
 	require.NotEmpty(t, a.Header.Get("Retry-After"))
 	require.Equal(t, [3]int{}, b.stored(t))
 
@@ -82,8 +81,7 @@ func TestAStatementThatWaitsTooLongIsATimeout(t *testing.T) {
 	t.Cleanup(b.commands.Pool.Close)
 	b.commands.Timeout = time.Minute
 	a := b.rename(t, id, "Countess", 1)
-	require.Equal(t, http.StatusServiceUnavailable, a.Status, string(a.Body))
-	require.Equal(t, "timeout", a.Code(t))
+	a.requireProblem(t, http.StatusServiceUnavailable, "timeout")
 	require.NotEmpty(t, a.Header.Get("Retry-After"))
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }

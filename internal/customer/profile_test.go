@@ -34,8 +34,7 @@ func TestTheProfileFollowsTheEvents(t *testing.T) {
 	b := setup(t)
 	path := "/v1/customers/" + string(someone)
 	a := b.do(t, http.MethodGet, path, "")
-	require.Equal(t, http.StatusNotFound, a.Status)
-	require.Equal(t, "user_not_found", a.Code(t))
+	a.requireProblem(t, http.StatusNotFound, "user_not_found")
 
 	sentAt := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	// The other topic may be faster.

@@ -81,6 +81,12 @@ func (b *bundle) stored(t *testing.T) [3]int {
 
 type answer struct{ testkit.Answer }
 
+func (a answer) requireProblem(t *testing.T, status int, code string, of ...string) {
+	t.Helper()
+	require.Equal(t, status, a.Status, "%s %s", of, a.Body)
+	require.Equal(t, code, a.Code(t), of)
+}
+
 func (b *bundle) do(t *testing.T, method, path, body string, headers ...string) answer {
 	t.Helper()
 	return answer{b.Do(t, method, path, body, headers...)}

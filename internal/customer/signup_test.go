@@ -77,8 +77,7 @@ func TestTheSameKeyForAnotherRequestIsRefused(t *testing.T) {
 	b.registered(t)
 	for _, other := range [][2]string{{"eve@example.org", "Ada"}, {"ada@example.org", "Eve"}} {
 		a := b.signUp(t, "k1", other[0], other[1])
-		require.Equal(t, http.StatusUnprocessableEntity, a.Status)
-		require.Equal(t, "idempotency_key_reused", a.Code(t))
+		a.requireProblem(t, http.StatusUnprocessableEntity, "idempotency_key_reused")
 	}
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
@@ -88,8 +87,7 @@ func TestAKeyInFlightIsSaidAtOnce(t *testing.T) {
 	b := setup(t)
 	release := b.holdKey(t, "k1")
 	a := b.signUp(t, "k1", "ada@example.org", "Ada")
-	require.Equal(t, http.StatusConflict, a.Status)
-	require.Equal(t, "idempotency_key_in_flight", a.Code(t))
+	a.requireProblem(t, http.StatusConflict, "idempotency_key_in_flight")
 	require.NotEmpty(t, a.Header.Get("Retry-After"))
 	release()
 	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").Status, "the key is free again")
@@ -185,8 +183,7 @@ func TestASignupThatFailsLeavesNothing(t *testing.T) {
 				create trigger refuse before insert on %s for each row execute function refuse()`, table))
 			require.NoError(t, err)
 			a := b.signUp(t, "k1", "ada@example.org", "Ada")
-			require.Equal(t, http.StatusInternalServerError, a.Status)
-			require.Equal(t, "internal", a.Code(t))
+			a.requireProblem(t, http.StatusInternalServerError, "internal")
 			require.NotContains(t, string(a.Body), "refused", "nothing of the cause")
 			require.Equal(t, [3]int{}, b.stored(t))
 		})
@@ -201,7 +198,6 @@ func TestWithoutItsDatabaseTheServiceSaysSo(t *testing.T) {
 	t.Cleanup(dead.Close)
 	b.commands.Pool = dead
 	a := b.signUp(t, "k1", "ada@example.org", "Ada")
-	require.Equal(t, http.StatusServiceUnavailable, a.Status, string(a.Body))
-	require.Equal(t, "unavailable", a.Code(t))
+	a.requireProblem(t, http.StatusServiceUnavailable, "unavailable")
 	require.NotEmpty(t, a.Header.Get("Retry-After"))
 }

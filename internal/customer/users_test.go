@@ -36,13 +36,11 @@ func TestRenameOfAnotherVersionChangesNothing(t *testing.T) {
 	id := b.registered(t)
 	for _, expected := range []int64{0, 2, -1} {
 		a := b.rename(t, id, "Eve", expected)
-		require.Equal(t, http.StatusConflict, a.Status)
-		require.Equal(t, "version_mismatch", a.Code(t))
+		a.requireProblem(t, http.StatusConflict, "version_mismatch")
 		require.Equal(t, "The expected_version is not the customer's version.", a.JSON(t)["detail"])
 	}
 	a := b.rename(t, id, "Eve", 1, "If-Match", `"7"`)
-	require.Equal(t, http.StatusPreconditionFailed, a.Status)
-	require.Equal(t, "precondition_failed", a.Code(t))
+	a.requireProblem(t, http.StatusPreconditionFailed, "precondition_failed")
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 	require.Equal(t, 1, b.count(t, `select count(*) from users where name = 'Ada'`))
 }
@@ -99,8 +97,7 @@ func TestOnlyASignupTakesAnIdempotencyKey(t *testing.T) {
 	for _, key := range []string{`"k1"`, "k1", ""} {
 		before := b.stored(t)
 		a := b.do(t, http.MethodPatch, path, `{"name":"Eve","expected_version":1}`, "Idempotency-Key", key)
-		require.Equal(t, http.StatusBadRequest, a.Status, key)
-		require.Equal(t, "idempotency_key_unsupported", a.Code(t))
+		a.requireProblem(t, http.StatusBadRequest, "idempotency_key_unsupported", key)
 		require.Contains(t, string(a.Body), "Leave the header out")
 		require.Equal(t, before, b.stored(t), "nothing is stored")
 	}

@@ -5,8 +5,10 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/testkit"
 )
@@ -41,12 +43,18 @@ func readPast(t testing.TB, l *leader, published int64) {
 	})
 }
 
-func TestPartitionsAreCreatedAhead(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions) // of 8
+// newPartitioned has table partitions of eight rows.
+func newPartitioned(t testing.TB) (*outbox.Outbox, *pgxpool.Pool, *leader) {
+	t.Helper()
+	pool := newDatabase(t, outboxtest.SmallPartitions)
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.PartitionSize = 8
-	l := newLeader(t, cfg)
+	return newOutbox(t), pool, newLeader(t, cfg)
+}
+
+func TestPartitionsAreCreatedAhead(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newPartitioned(t)
 	require.Equal(t, []int64{9, 17, 25, 33}, uppers(t, l))
 	for range 40 {
 		commit(t, o, pool, newEvent("k"))
@@ -73,10 +81,7 @@ func TestPartitionsAreCreatedBesideWriters(t *testing.T) {
 
 func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
-	cfg := testRelayConfig(t, pool, newLedger())
-	cfg.PartitionSize = 8
-	l := newLeader(t, cfg)
+	o, pool, l := newPartitioned(t)
 	expire := func() error {
 		t.Helper()
 		execSQL(t, pool, `update outbox_partition set published_at = '2000-01-01'`)
@@ -116,10 +121,7 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 
 func TestPartitionsAreDroppedDespiteOldNotes(t *testing.T) {
 	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
-	cfg := testRelayConfig(t, pool, newLedger())
-	cfg.PartitionSize = 8
-	l := newLeader(t, cfg)
+	o, pool, l := newPartitioned(t)
 	addMany(t, o, pool, 10, 3)
 	readPast(t, l, 10)
 	require.NoError(t, l.changePartitions(t.Context()))

@@ -14,11 +14,16 @@ import (
 	"example.com/twinbox/test/outboxtest"
 )
 
+func (w *world) refusal() string {
+	w.Helper()
+	return columnOf[string](w, w.pool, `select coalesce(refused, '') from outbox_cursor`)[0]
+}
+
 func (w *world) requireRefused(code string) {
 	w.Helper()
 	before := w.log.end(0)
 	w.settle()
-	refused := columnOf[string](w, w.pool, `select coalesce(refused, '') from outbox_cursor`)[0]
+	refused := w.refusal()
 	require.True(w, strings.HasPrefix(refused, code+": "), refused)
 	require.Equal(w, before, w.log.end(0), "nothing is published")
 	w.produce("z")
@@ -54,13 +59,10 @@ func TestARefusalKeepsItsTextUntilItIsConfirmed(t *testing.T) {
 	w.produce("a", "b", "c", "d")
 	w.goBack("backup")
 	w.leadAndSettle()
-	refused := func() string {
-		return columnOf[string](w, w.pool, `select coalesce(refused, '') from outbox_cursor`)[0]
-	}
-	first := refused()
+	first := w.refusal()
 	for range 8 {
 		w.settle()
-		require.Equal(t, first, refused())
+		require.Equal(t, first, w.refusal())
 	}
 	w.requireRefused("events_unknown")
 	w.requireWhole()
@@ -215,7 +217,7 @@ func TestALogThatLosesItsPointsDuringAHealIsRefused(t *testing.T) {
 		return nil
 	}
 	w.settle()
-	refused := columnOf[string](w, w.pool, `select coalesce(refused, '') from outbox_cursor`)[0]
+	refused := w.refusal()
 	require.True(t, strings.HasPrefix(refused, RefusedUnplaceable+": "), refused)
 }
 

@@ -245,20 +245,17 @@ func (s *schedule) check(*rapid.T) {
 }
 
 func (s *schedule) endAll() {
-	for len(s.open) > 0 {
-		tx := s.open[0]
-		s.open = s.open[1:]
+	for _, tx := range s.open {
 		s.exec(tx, `commit`)
-		s.committed(tx)
-		tx.conn.Release()
 	}
-	for len(s.prepared) > 0 {
-		tx := s.prepared[0]
-		s.prepared = s.prepared[1:]
+	for _, tx := range s.prepared {
 		s.exec(tx, fmt.Sprintf(`commit prepared '%s'`, tx.gid))
+	}
+	for _, tx := range append(s.open, s.prepared...) {
 		s.committed(tx)
 		tx.conn.Release()
 	}
+	s.open, s.prepared = nil, nil
 	for s.publish() {
 	}
 	s.finish(nil)

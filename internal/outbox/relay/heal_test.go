@@ -169,12 +169,6 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 				w.requireWhole()
 			}
 		},
-		"a log that lost records while the relay was down": func(w *world) {
-			w.lead()
-			w.produce("a", "b", "c")
-			w.log.cut(0, 0)
-			w.leadAndSettle()
-		},
 		"a log that loses records while nothing is published": func(w *world) {
 			w.lead()
 			w.produce("a", "b", "c")

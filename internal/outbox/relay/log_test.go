@@ -196,13 +196,7 @@ func (c *strictConsumer) consume() {
 		if c.next[p] > c.log.end(p) {
 			c.next[p] = 0
 		}
-		for c.next[p] < c.log.end(p) {
-			records, _ := c.log.ReadLog(context.Background(), "", p, c.next[p], c.next[p]+1)
-			if len(records) == 1 {
-				c.apply(records[0])
-			}
-			c.next[p]++
-		}
+		c.readTo(p, c.log.end(p))
 	}
 }
 
@@ -233,15 +227,10 @@ func (c *strictConsumer) apply(m *message.Message) {
 	default:
 		c.applied[id], c.version[key] = true, version
 	}
-	if id, waits := c.parked[key][c.version[key]+1]; waits {
+	for id, waits := c.parked[key][c.version[key]+1]; waits; id, waits = c.parked[key][c.version[key]+1] {
 		delete(c.parked[key], c.version[key]+1)
 		c.applied[id] = true
 		c.version[key]++
-		for id, waits = c.parked[key][c.version[key]+1]; waits; id, waits = c.parked[key][c.version[key]+1] {
-			delete(c.parked[key], c.version[key]+1)
-			c.applied[id] = true
-			c.version[key]++
-		}
 	}
 }
 

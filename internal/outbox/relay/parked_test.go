@@ -324,35 +324,6 @@ func TestParkedKeysAreSentWhileOthersFail(t *testing.T) {
 	}
 }
 
-func TestParkedKeysSurviveRestarts(t *testing.T) {
-	t.Parallel()
-	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
-	calls := 0
-	l.Follow(func(_ int, _ string, msgs []*message.Message) error {
-		failed := map[int]error{}
-		for i, m := range msgs {
-			if calls++; calls%3 == 0 && m.Metadata[event.KeyMetadata] != "k0" {
-				failed[i] = errors.New("now and then")
-			}
-		}
-		if len(failed) > 0 {
-			return &partialError{Failed: failed}
-		}
-		return nil
-	})
-	cfg := testRelayConfig(t, pool, l)
-	cfg.attempts, cfg.BatchSize = 1, 7
-	for i := range 4 {
-		r := startRelay(t, cfg)
-		addMany(t, o, pool, 30, 5)
-		l.Await(t, "some more", func(wire []entry) bool { return distinct(wire) > 20*i })
-		r.stop()
-	}
-	l.Follow(nil)
-	startRelay(t, cfg)
-	requireAll(t, pool, l.AwaitDistinct(t, 120))
-}
-
 func TestAStaleLeaderForgetsNothing(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

@@ -53,7 +53,7 @@ func TestRunRefusesServersOnWhichEventsWouldBeLost(t *testing.T) {
 				_, err := pool.Exec(context.Background(), `drop subscription if exists other`)
 				require.NoError(t, err)
 			})
-			require.Len(t, requireRefused(t, testRelayConfig(t, pool, newLedger()), code).Problems, 1)
+			require.Len(t, requireRefused(t, testRelayConfig(t, pool, newLedger()), code), 1)
 		})
 	}
 }

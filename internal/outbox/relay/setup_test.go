@@ -131,7 +131,7 @@ func parkAll(t testing.TB, pool *pgxpool.Pool) {
 }
 
 // requireRefused runs a relay that must refuse to work, with these problems.
-func requireRefused(t testing.TB, cfg Config, codes ...string) *CheckError {
+func requireRefused(t testing.TB, cfg Config, codes ...string) []Problem {
 	t.Helper()
 	r, err := New(cfg)
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func requireRefused(t testing.TB, cfg Config, codes ...string) *CheckError {
 	for _, code := range codes {
 		require.True(t, refused.Has(code), refused.Error())
 	}
-	return refused
+	return refused.Problems
 }
 
 func pause(t testing.TB, pool *pgxpool.Pool, by, reason string) {

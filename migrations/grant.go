@@ -22,10 +22,10 @@ cross join lateral (select case
     else 'select, insert, update, delete' end) r (rights)
 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and rights is not null`
 
-// grant gives a role the rights to serve, and takes its others on the schema and its tables. The role may read and write
-// rows: it cannot make, change or drop a table, change or delete an event in the outbox, an operator's action or the
-// record of migrations, unless it is a member of a role that can. Functions that check their arguments make and drop
-// partitions. It is one transaction: a service that serves notices nothing.
+// grant gives a role the rights to serve, and takes its others on the schema and its tables. The role may read and
+// write rows: it cannot make, change or drop a table, change or delete an event in the outbox, an operator's action or
+// the record of migrations, unless it is a member of a role that can. Functions that check their arguments make and
+// drop partitions. It is one transaction: a service that serves notices nothing.
 func grant(ctx context.Context, db *sql.DB, role string) error {
 	var rights string
 	err := db.QueryRowContext(ctx, rightsSQL, role).Scan(&rights)

@@ -56,8 +56,8 @@
 // # Who leads
 //
 // The leader's session holds an advisory lock, and idle_session_timeout ends the session of one that hangs. Each
-// leadership raises the epoch, and every change of the cursor repeats it. A former leader's last call may land late, and
-// doubled, but in order (docs/adr/0003-one-relay-leads.md).
+// leadership raises the epoch, and every change of the cursor repeats it. A former leader's last call may land late,
+// and doubled, but in order (docs/adr/0003-one-relay-leads.md).
 //
 // # Files
 //

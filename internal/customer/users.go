@@ -21,13 +21,12 @@ import (
 type Commands struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
-	// Links checks verification links.
-	Links domain.VerificationKey
-	// KeysFor bounds how long an idempotency key keeps its answer.
+	Links  domain.VerificationKey
+	// KeysFor is how long an idempotency key keeps its answer.
 	KeysFor time.Duration
 	// Timeout bounds a command, commit included. The caller's deadline may be earlier.
 	Timeout time.Duration
-	// Allowances limit sign-ups. Default: no limits.
+	// Allowances default to no limits.
 	Allowances Allowances
 }
 
@@ -132,7 +131,6 @@ func change[T any](
 
 var errNoUser = &domain.Error{Code: domain.CodeUserNotFound, Field: "id", Message: "names no customer"}
 
-// lockUser blocks other commands on the user until this transaction ends.
 func lockUser(ctx context.Context, tx pgx.Tx, id domain.UserID) (domain.User, error) {
 	version, err := outbox.LockKey(ctx, tx, contract.TopicUsers, string(id))
 	if err != nil {

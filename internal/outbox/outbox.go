@@ -35,7 +35,7 @@ const (
 	limitMaxEventBytes   = 1_000_000
 )
 
-// Outbox adds events to callers' transactions. It holds no connection. Any number of goroutines may use it.
+// Outbox adds events to callers' transactions. It holds no connection and is safe for concurrent use.
 type Outbox struct {
 	cfg   Config
 	wake  chan struct{}
@@ -79,11 +79,11 @@ func (o *Outbox) Committed() {
 
 type noteKey struct{}
 
-// WithNote returns a context in which [Outbox.Add] and [Outbox.Queue] call note before they add events. The transaction
-// may still roll back.
+// WithNote returns a context in which [Outbox.Add] and [Outbox.Queue] call note before they add events, which may still
+// roll back.
 func WithNote(ctx context.Context, note func()) context.Context {
 	return context.WithValue(ctx, noteKey{}, note)
 }
 
-// Wake receives a signal after [Outbox.Committed]. The relay of this process is its one reader.
+// Wake gets a signal after [Outbox.Committed]. This process's relay is its one reader.
 func (o *Outbox) Wake() <-chan struct{} { return o.wake }

@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Due is the moment at which a scheduled event is added, by the database's clock.
+// Due is when a scheduled event is added, by the database's clock.
 type Due struct {
 	at    *time.Time // nil: after
 	after time.Duration

@@ -16,7 +16,7 @@ import (
 
 var (
 	errPublishTimeout = errors.New("outbox: the publisher did not answer in time")
-	// errBehind is the result of a record whose key failed earlier in the call. The publisher may have taken it.
+	// errBehind: the publisher may have taken the record.
 	errBehind = errors.New("outbox: an earlier record of the key failed")
 )
 

@@ -35,12 +35,12 @@ type Config struct {
 	Listen bool
 	// Scheduled adds due events. Without it they wait for a leader that has one.
 	Scheduled *outbox.Outbox
-	// PollMax is the longest pause between two looks at the database. Default 250 ms.
+	// PollMax is the longest pause between two polls. Default 250 ms.
 	PollMax time.Duration
 
 	// Lease is how long a leader that hangs or is cut off leads; a killed one 500 ms at most. Default 15 s.
 	Lease time.Duration
-	// PublishTimeout limits a call of the publisher; less than the lease. Default 10 s.
+	// PublishTimeout of a call; less than the lease. Default 10 s.
 	PublishTimeout time.Duration
 	// BatchSize limits a page, in events: a crash sends one page again. Default 1,000.
 	BatchSize int
@@ -60,11 +60,11 @@ type Config struct {
 	// and at least twice PublishTimeout, before it looks at the log. Default 10 s.
 	GroupTimeout time.Duration
 
-	// MaxSilence is how long no event may move before [Relay.Healthy] fails. Default one and a half times PublishTimeout.
+	// MaxSilence is how long no event may move before [Relay.Healthy] fails. Default 1.5 times PublishTimeout.
 	MaxSilence time.Duration
 	// Name is the leader's in the cursor row. Default host and process id.
 	Name string
-	// Spans gives each call with an event of a sampled request a span. Default none.
+	// Spans gives each call with an event of a sampled request a span. Optional.
 	Spans      *event.Spans
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -172,13 +172,12 @@ func isUnfinished(err error) bool {
 	return is && u.Unfinished()
 }
 
-// Destination is the state of the publisher's server; see [Config].
+// Destination is for [Config].
 type Destination interface {
 	// Report takes a failure to send. It does not block.
 	Report(err error)
-	// Down is true while the server is known to be down.
 	Down() bool
-	// Pause waits for d, or until the server is back. It returns an error only when ctx has ended.
+	// Pause waits for d, or until the server is back. It fails only when ctx has ended.
 	Pause(ctx context.Context, d time.Duration) error
 }
 

@@ -89,7 +89,7 @@ func (c *cursor) lead(ctx context.Context, name string) error {
 	return nil
 }
 
-// adoptSQL is one transaction. It writes some 100,000 rows a second, so a usual timeout would end it in a large outbox.
+// adoptSQL writes some 100,000 rows a second: a usual timeout would end it in a large outbox.
 const adoptSQL = `
 set local statement_timeout = 0;
 select public.outbox_adopt_cluster() from public.outbox_cursor
@@ -279,7 +279,7 @@ func (c *cursor) storePage(
 	return paused, nil
 }
 
-// guarded runs a transaction if this relay leads, and keeps a successor out until its end.
+// guarded runs a transaction if this relay leads. A successor waits for its end.
 func (c *cursor) guarded(ctx context.Context, statements *pgx.Batch) error {
 	_, _, err := c.change(ctx, statements, `epoch = epoch`)
 	return err
@@ -311,7 +311,7 @@ func (c *cursor) change(
 	return xid, paused, err
 }
 
-// IsPublished is the SQL condition that the cursor c has passed the row o. Held and discarded rows are passed too.
+// IsPublished is the SQL condition that the cursor c has passed the row o, which may be held or discarded.
 const IsPublished = `(pg_visible_in_snapshot(o.xid, c.done)
     or coalesce(o.position <= c.win_pos and pg_visible_in_snapshot(o.xid, c.win), false))`
 

@@ -20,10 +20,9 @@ import (
 // Log is a publisher whose log can be read, so that the relay can heal what the database or the log lost. The relay
 // must be the only writer of its topics.
 type Log interface {
-	// PublishAcked publishes like a [ContextPublisher]. The context of each acknowledged message then has its record's
-	// place, as an [event.Origin]. repeated reports that a record may be on the log twice.
+	// PublishAcked publishes like a [ContextPublisher], and adds its record's [event.Origin] to the context of each
+	// acknowledged message. repeated: a record may be on the log twice.
 	PublishAcked(ctx context.Context, topic string, msgs ...*message.Message) (repeated bool, err error)
-	// PartitionOf returns the partition of a key in a topic with so many.
 	PartitionOf(key string, partitions int32) int32
 	// EachEnd calls each per partition, with the offsets of its first record and behind its last, or with an error;
 	// partition -1 is a whole topic.
@@ -71,7 +70,7 @@ type end struct {
 	ready       bool
 	unread      bool // no look may have read all records below the end
 	hasLoss     bool // an acknowledged record is gone
-	isReported  bool // a line reports the loss, and no pass has healed it yet
+	isReported  bool // the loss is logged, and no pass has healed it yet
 	err         error
 }
 
@@ -390,7 +389,7 @@ func (t *tally) count(p topicPartition, place *event.Origin, result error) {
 	}
 }
 
-// isUnsent reports an error of a record that is certainly not on the log.
+// isUnsent: the record is certainly not on the log.
 func isUnsent(why error) bool {
 	o, is := errors.AsType[interface {
 		error

@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// leader is one leadership, on one session and in one goroutine.
+// leader is one leadership, in one goroutine.
 type leader struct {
 	*Relay
 	cursor
@@ -97,7 +97,7 @@ func (l *leader) hasCommitted() bool {
 	}
 }
 
-// keepPace lets commits of the pause share the statements of one round.
+// Commits of the pause share one round.
 func (l *leader) keepPace(ctx context.Context) {
 	if left := l.cfg.roundEvery - time.Since(l.beganAt); left > 0 {
 		_ = failure.Sleep(ctx, left)

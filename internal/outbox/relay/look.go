@@ -35,7 +35,7 @@ type finding struct {
 	isLast bool // no pass follows
 }
 
-// lostEvent is on the log, and neither its row nor its copy in outbox_lost is in the database.
+// lostEvent is on the log, and in neither outbox nor outbox_lost.
 type lostEvent struct {
 	event.Event
 	origin  event.Origin
@@ -164,7 +164,7 @@ func (l *leader) examine(ctx context.Context, f *finding) (err error) {
 	return l.readLast(ctx, f)
 }
 
-// It reports whether the record below the point's end is the one that was there.
+// A point is right if the record below its end is the one that was there.
 func (l *leader) stands(ctx context.Context, f *finding, p point) (bool, error) {
 	switch {
 	case p.End == 0 || p.End <= f.from && p.End <= f.to: // there was none, or it has expired

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Partitions selects the table partitions of the outbox, each with its range of positions, upper not included.
+// Partitions selects the outbox's table partitions with their ranges of positions, upper not included.
 const Partitions = `
 select p.relname, bound[1]::bigint as lower, bound[2]::bigint as upper
 from pg_inherits i
@@ -22,7 +22,7 @@ where i.inhparent = 'public.outbox'::regclass and bound is not null`
 const (
 	// partitionsAhead is the writers' room while no relay runs, in whole table partitions.
 	partitionsAhead = 4
-	// maxChanges bounds the creations and the drops at a time: events wait for them.
+	// maxChanges bounds creations and drops at a time: events wait for them.
 	maxChanges = 8
 )
 

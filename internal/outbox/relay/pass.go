@@ -193,7 +193,7 @@ type lostEvents map[key][]record
 const lostOfSQL = `
 select event_id, topic, key, version from public.outbox_lost where topic = any ($1) order by topic, key, version`
 
-// lostOf returns the lost events of ill partitions without their payloads.
+// lostOf leaves out payloads.
 func (l *leader) lostOf(ctx context.Context, topics []string, ill map[*end]int) (lostEvents, error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()

@@ -27,7 +27,7 @@ type Status struct {
 
 	Losses
 
-	// Head is the highest position given out, also to transactions that rolled back.
+	// Head is the highest position given out, if only to a rollback.
 	Head int64 `json:"head"`
 	// Waiting counts committed events that are neither published nor held, up to MaxWaiting.
 	Waiting       int64         `json:"waiting"`

@@ -69,6 +69,11 @@ published() {
 # listens PORT: a program of this machine has the port. Without bash nobody looks, and Docker fails where it is taken.
 listens() { bash -c "exec 3<>/dev/tcp/127.0.0.1/$1" 2>/dev/null; }
 
+# in_env_file VARIABLE: the number that .env gives it. Compose reads quotes, comments and export, too.
+in_env_file() {
+	sed -n "s/^\(export \)\{0,1\} *$1 *[=:] *[\"']\{0,1\}\([0-9]*\).*/\2/p" .env 2>/dev/null | tail -n 1
+}
+
 # check_ports fails if a port that a container will publish is another program's. Docker would look at it last.
 check_ports() {
 	ours=" $(published | sed 's/[^ ]*://g' | tr '\n' ' ') "
@@ -77,7 +82,7 @@ check_ports() {
 	grep -oh '127\.0\.0\.1:${[A-Z_]*:-[0-9]*}' $files | sed 's/.*{\(.*\):-\(.*\)}/\1 \2/' | sort -u | {
 		free=true
 		while read -r variable default; do
-			port=$(printenv "$variable" || sed -n "s/^$variable=//p" .env 2>/dev/null | tail -n 1)
+			port=$(printenv "$variable" || in_env_file "$variable")
 			port=${port:-$default}
 			case "$ours" in *" $port "*) continue ;; esac
 			if [ "$port" != 0 ] && listens "$port"; then

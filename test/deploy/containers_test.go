@@ -135,6 +135,26 @@ func TestUpFindsOccupiedPorts(t *testing.T) {
 	require.True(t, worked, said)
 }
 
+// Compose accepts each of these lines, and publishes on the last one's port.
+func TestUpFindsOccupiedPortsOfTheFile(t *testing.T) {
+	t.Parallel()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	require.NoError(t, err)
+	for _, line := range []string{"A_PORT=%", `A_PORT="%" # mine`, "export A_PORT='%'", "A_PORT = %\r", "A_PORT: %"} {
+		e, tree := newEngine(t, "").inTree(t)
+		ports := "services: {a: {ports: ['127.0.0.1:${A_PORT:-1}:1']}}\n"
+		require.NoError(t, os.WriteFile(filepath.Join(tree, "docker-compose.yml"), []byte(ports), 0o600))
+		content := "#A_PORT=2\nA_PORT=3\n" + strings.ReplaceAll(line, "%", port) + "\n"
+		require.NoError(t, os.WriteFile(filepath.Join(tree, ".env"), []byte(content), 0o600))
+		said, _, worked := e.runs(t, nil, "up")
+		require.False(t, worked, line)
+		require.Regexp(t, `^Port `+port+` is in use by another program. Move it: A_PORT=\d+ make up\n$`, said, line)
+	}
+}
+
 // A container's last health check may be from before the broker came back, or fail while compose waits.
 func TestUpRepairsWhatIsUnhealthy(t *testing.T) {
 	t.Parallel()

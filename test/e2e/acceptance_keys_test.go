@@ -14,11 +14,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
@@ -26,25 +24,6 @@ import (
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
-
-func (h *stack) publisher(t *testing.T) (publish func(...*message.Message)) {
-	t.Helper()
-	cfg := sarama.NewConfig()
-	cfg.Version = sarama.V3_6_0_0
-	cfg.Producer.Return.Successes = true
-	p, err := sarama.NewSyncProducer(h.brokers, cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, p.Close()) })
-	return func(messages ...*message.Message) {
-		t.Helper()
-		for _, msg := range messages {
-			record, err := kafka.Marshaler{}.Marshal(contract.TopicUsers, msg)
-			require.NoError(t, err)
-			_, _, err = p.SendMessage(record)
-			require.NoError(t, err)
-		}
-	}
-}
 
 func deliveredToTwo(t *testing.T) {
 	db := pgtest.New(t, append(migrations.ForCustomer(), migrations.Lease)...)
@@ -180,11 +159,7 @@ func requestKeysThatLookAlike(t *testing.T) {
 
 func idsOf(records []*sarama.ConsumerMessage) (ids []string) {
 	for _, record := range records {
-		for _, header := range record.Headers {
-			if string(header.Key) == event.HeaderID {
-				ids = append(ids, string(header.Value))
-			}
-		}
+		ids = append(ids, headersIn(record)[event.HeaderID])
 	}
 	return ids
 }

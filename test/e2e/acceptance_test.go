@@ -27,20 +27,21 @@ import (
 func TestAcceptance(t *testing.T) {
 	parallel(t)
 	for _, row := range []struct {
-		name string
-		test func(*testing.T)
+		name  string
+		begin func(*testing.T)
+		test  func(*testing.T)
 	}{
-		{"1 publisher publishes twice after a checkpoint rollback", publishedTwice},
-		{"2 worker crash at four points", workerCrashes},
-		{"3 projection crash at three points", projectionCrashes},
-		{"4 shuffled sequence numbers", shuffledVersions},
-		{"5 one id delivered to two consumers at once", deliveredToTwo},
-		{"6 retry after failure up to manual intervention", failedUntilMended},
-		{"7 keys that differ in case, blanks, special characters and normal forms do not collide", keysThatLookAlike},
-		{"8 registry outage is explicit", registryOutage},
+		{"1 publisher publishes twice after a checkpoint rollback", parallel, publishedTwice},
+		{"2 worker crash at four points", parallel, workerCrashes},
+		{"3 projection crash at three points", parallel, projectionCrashes},
+		{"4 shuffled sequence numbers", parallel, shuffledVersions},
+		{"5 one id delivered to two consumers at once", parallel, deliveredToTwo},
+		{"6 retry after failure up to manual intervention", parallel, failedUntilMended},
+		{"7 keys that differ in case, blanks, special characters and normal forms do not collide", parallel, keysThatLookAlike},
+		{"8 registry outage is explicit", parallel, registryOutage},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			parallel(t)
+			row.begin(t)
 			row.test(t)
 		})
 	}
@@ -135,9 +136,7 @@ func shuffledVersions(t *testing.T) {
 	h := newStack(t)
 	ada := domain.UserID(healthy().id())
 	first, again := life(t, ada), life(t, ada)
-	publish := h.publisher(t)
-	publish(first[3], first[1], first[4], first[2])
-	publish(again[2], again[4], again[3])
+	h.publish(t, first[3], first[1], first[4], first[2], again[2], again[4], again[3])
 	stop := h.start(t, customerService)
 	h.awaitRead(t, "customer.profile", 7)
 	testkit.Until(t, func() bool {
@@ -180,7 +179,7 @@ func (h *stack) failUntilMended(t *testing.T, replay, resend func(id string)) {
 	execute(t, h.notificationDB, `create trigger refuse before insert on contact execute function refuse()`)
 	ada := domain.UserID(healthy().id())
 	events := life(t, ada)
-	h.publisher(t)(events[1], events[2])
+	h.publish(t, events[1], events[2])
 	h.start(t, notificationService)
 	h.awaitRead(t, "notification.users", 2)
 	require.Equal(t, 1, count(t, h.notificationDB, `select count(*) from dead_letter where state = 'waiting' and
@@ -234,7 +233,7 @@ func registryOutage(t *testing.T) {
 	require.True(t, h.hasProfile(t, meanwhile.id()))
 	require.Zero(t, count(t, h.customerDB, `select count(*) from dead_letter`), "an outage is no event's fault")
 	require.True(t, slices.ContainsFunc(customer.log.lines(), func(l line) bool {
-		return l.Message == "dependency is down" && l.Dependency == gone.name
+		return l.Msg == "dependency is down" && l.Dependency == gone.name
 	}), "the log says so")
 }
 

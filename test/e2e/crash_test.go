@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/fault"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/test/crashtest"
 	"example.com/twinbox/test/testkit"
 )
@@ -19,28 +20,29 @@ import (
 var steps = []struct {
 	step, service, point string
 	nth                  int
+	begin                func(*testing.T)
 }{
-	{"1 decoded", customerService, "customer.signup.decoded", 1},
-	{"2 committed", customerService, "customer.signup.committed", 1},
-	{"3 answered", customerService, "customer.signup.answered", 1},
-	{"4 published, cursor not advanced", customerService, "relay.publish.after", 1},
-	{"4 cursor advanced", customerService, "relay.store.after", 2},
-	{"5 profile written, not committed", customerService, "inbox.customer.profile.handled", 1},
-	{"5 profile committed, offset not", customerService, "inbox.customer.profile.committed", 1},
-	{"6 mail listed, not committed", notificationService, "inbox.notification.users.handled", 1},
-	{"6 mail listed and committed, offset not", notificationService, "inbox.notification.users.committed", 1},
-	{"7 mail claimed, not submitted", notificationService, "notification.mail.claimed", 1},
-	{"7 mail sent and recorded", notificationService, "notification.mail.recorded", 1},
-	{"7 sent said, cursor not advanced", notificationService, "relay.publish.after", 1},
-	{"8 mail noted, offset not committed", customerService, "inbox.customer.mail.committed", 1},
-	{"9 verified and committed, not answered", customerService, "customer.verify.committed", 1},
+	{"1 decoded", customerService, "customer.signup.decoded", 1, parallel},
+	{"2 committed", customerService, "customer.signup.committed", 1, parallel},
+	{"3 answered", customerService, "customer.signup.answered", 1, parallel},
+	{"4 published, cursor not advanced", customerService, "relay.publish.after", 1, parallel},
+	{"4 cursor advanced", customerService, "relay.store.after", 2, parallel},
+	{"5 profile written, not committed", customerService, "inbox.customer.profile.handled", 1, parallel},
+	{"5 profile committed, offset not", customerService, "inbox.customer.profile.committed", 1, parallel},
+	{"6 mail listed, not committed", notificationService, "inbox.notification.users.handled", 1, parallel},
+	{"6 mail listed and committed, offset not", notificationService, "inbox.notification.users.committed", 1, parallel},
+	{"7 mail claimed, not submitted", notificationService, "notification.mail.claimed", 1, parallel},
+	{"7 mail sent and recorded", notificationService, "notification.mail.recorded", 1, parallel},
+	{"7 sent said, cursor not advanced", notificationService, "relay.publish.after", 1, parallel},
+	{"8 mail noted, offset not committed", customerService, "inbox.customer.mail.committed", 1, parallel},
+	{"9 verified and committed, not answered", customerService, "customer.verify.committed", 1, parallel},
 }
 
 func TestTheStoryWithAProcessThatDies(t *testing.T) {
 	parallel(t)
 	for _, row := range steps {
 		t.Run(row.step, func(t *testing.T) {
-			parallel(t)
+			row.begin(t)
 			h := newStack(t)
 			h.start(t, map[string]string{
 				customerService: notificationService, notificationService: customerService,
@@ -97,7 +99,9 @@ func init() { crashtest.Child(play) }
 
 func play(r role) error {
 	fault.ArmNth(r.CrashAt, r.Nth, crashtest.Die)
-	return run(context.Background(), r.Service, r.Environ, func() { fmt.Println(serving) })
+	return serve(context.Background(), r.Service, r.Environ, service.Host{
+		Log: quiet().With("service", r.Service), Ready: func(service.Listening) { fmt.Println(serving) },
+	})
 }
 
 // spawn starts a service that dies. Its mail sender does not poll: a poll during a submit would make the mail

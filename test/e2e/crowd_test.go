@@ -14,10 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/customer"
-	"example.com/twinbox/internal/notification"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -137,23 +133,8 @@ type watched struct {
 func (h *stack) watch(t *testing.T, name string) *watched {
 	t.Helper()
 	w := &watched{name: name, log: &logLines{}}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended, ready := make(chan error, 1), make(chan service.Listening, 1)
-	host := service.Host{
-		Log:   slog.New(slog.NewJSONHandler(w.log, nil)).With("service", name),
-		Ready: func(at service.Listening) { ready <- at },
-	}
-	go func() { ended <- serve(ctx, name, h.environ(name), host) }()
-	select {
-	case at := <-ready:
-		w.admin = at.Admin
-	case err := <-ended:
-		require.NoError(t, err, "start %s", name)
-	}
-	w.stop = sync.OnceFunc(func() {
-		cancel()
-		require.NoError(t, <-ended, "a clean stop of %s", name)
-	})
+	at, stop := h.startWith(t, name, h.environ(name), slog.New(slog.NewJSONHandler(w.log, nil)).With("service", name))
+	w.admin, w.stop = at.Admin, stop
 	t.Cleanup(func() {
 		w.stop()
 		if t.Failed() {
@@ -161,21 +142,6 @@ func (h *stack) watch(t *testing.T, name string) *watched {
 		}
 	})
 	return w
-}
-
-func serve(ctx context.Context, name string, environ []string, host service.Host) error {
-	if name == customerService {
-		var cfg customer.Config
-		if err := config.Load(environ, &cfg); err != nil {
-			return err
-		}
-		return customer.Service.Run(ctx, cfg, host)
-	}
-	var cfg notification.Config
-	if err := config.Load(environ, &cfg); err != nil {
-		return err
-	}
-	return notification.Service.Run(ctx, cfg, host)
 }
 
 func (w *watched) readyz(t *testing.T) (got readiness) {
@@ -194,16 +160,17 @@ func (w *watched) readyz(t *testing.T) (got readiness) {
 type logLines struct{ lockedBuffer }
 
 type line struct {
-	Level, Message, Dependency, Error string
+	Service, Level, Msg, Dependency, Error string
+
+	EventID       string `json:"event_id"`
+	CorrelationID string `json:"correlation_id"`
 }
 
 func (l *logLines) lines() (list []line) {
 	for raw := range bytes.Lines([]byte(l.String())) {
-		var one struct {
-			Level, Msg, Dependency, Error string
-		}
+		var one line
 		if json.Unmarshal(raw, &one) == nil {
-			list = append(list, line{one.Level, one.Msg, one.Dependency, one.Error})
+			list = append(list, one)
 		}
 	}
 	return list

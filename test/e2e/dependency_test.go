@@ -41,9 +41,7 @@ func durableDatabase(t *testing.T) (*pgxpool.Pool, dependency) {
 // durableBroker returns a broker in process that keeps its data and its address while it is down.
 func durableBroker(t *testing.T) (string, dependency) {
 	t.Helper()
-	if kafkatest.IsReal() {
-		t.Skip("always in process: make test runs it")
-	}
+	kafkatest.InProcess(t)
 	cfg := broker.Config{Addr: testkit.ReservePort(t), Dir: t.TempDir()}
 	running, err := broker.Start(t.Context(), cfg)
 	require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -50,6 +51,7 @@ var (
 
 // The first signup ends the work that runs once after a start.
 func TestOneSignupRunsWatermill(t *testing.T) {
+	kafkatest.InProcess(t)
 	h := newStack(t) // alone: on a busy machine the services do more than the usual
 	program := buildForCoverage(t)
 	customer, notification := h.startCounted(t, program, customerService), h.startCounted(t, program, notificationService)

@@ -15,6 +15,7 @@ import (
 
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/outbox/relay"
+	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -27,9 +28,9 @@ var faults = map[string]func(t *testing.T, s *scene){
 	"service gone":            serviceGone,
 	"no relay leads":          noRelayLeads,
 	"nothing published":       nothingPublished,
-	"relay refuses":           relayRefuses,
-	"database went back":      databaseWentBack,
-	"broker went back":        brokerWentBack,
+	"relay refuses":           cursorWith(`refused = 'events_unknown: 3 records have no row here.'`, "outbox_refused"),
+	"database went back":      cursorWith(`database_back_at = clock_timestamp()`, "outbox_database_went_back"),
+	"broker went back":        cursorWith(`broker_back_at = clock_timestamp()`, "outbox_broker_went_back"),
 	"consumer went back":      consumerWentBack,
 	"version given twice":     versionGivenTwice,
 	"key refused":             keyRefused,
@@ -69,16 +70,13 @@ func TestAHealthyDayIsRecorded(t *testing.T) {
 		crowd.await(t, 8)
 		s.record(t)
 	}
-	s.requireMadeUpForBeside(t, crowd.goHome())
-	s.record(t)
-	s.keep(t)
-}
-
-func (s *scene) requireMadeUpForBeside(t *testing.T, crowd int) {
-	t.Helper()
-	testkit.Until(t, func() bool { return len(s.box.Messages()) == crowd+1 })
+	told := 1
+	signedUp := crowd.goHome()
+	testkit.Until(t, func() bool { return len(s.box.Messages()) == told+signedUp })
 	s.await(t, customerService, "kafka_consumer_lag_records", "", zero)
 	s.await(t, notificationService, "kafka_consumer_lag_records", "", zero)
+	s.record(t)
+	s.keep(t)
 }
 
 func TestAStoryWithEveryMetricIsRecorded(t *testing.T) {
@@ -170,22 +168,13 @@ func nothingPublished(t *testing.T, s *scene) {
 	s.await(t, customerService, "outbox_relay_oldest_unpublished_seconds", "", positive)
 }
 
-func relayRefuses(t *testing.T, s *scene) {
-	s.begin(t, customerService)
-	execute(t, s.customerDB, `update outbox_cursor set refused = 'events_unknown: 3 records have no row here.'`)
-	s.await(t, customerService, "outbox_refused", "", positive)
-}
-
-func databaseWentBack(t *testing.T, s *scene) {
-	s.begin(t, customerService)
-	execute(t, s.customerDB, `update outbox_cursor set database_back_at = clock_timestamp()`)
-	s.await(t, customerService, "outbox_database_went_back", "", positive)
-}
-
-func brokerWentBack(t *testing.T, s *scene) {
-	s.begin(t, customerService)
-	execute(t, s.customerDB, `update outbox_cursor set broker_back_at = clock_timestamp()`)
-	s.await(t, customerService, "outbox_broker_went_back", "", positive)
+func cursorWith(change, metric string) func(*testing.T, *scene) {
+	return func(t *testing.T, s *scene) {
+		t.Helper()
+		s.begin(t, customerService)
+		execute(t, s.customerDB, `update outbox_cursor set `+change)
+		s.await(t, customerService, metric, "", positive)
+	}
 }
 
 func consumerWentBack(t *testing.T, s *scene) {
@@ -330,30 +319,8 @@ func lock(t *testing.T, db *pgxpool.Pool, statement string) {
 	require.NoError(t, err)
 }
 
-func (s *scene) brokerAdmin(t *testing.T) sarama.ClusterAdmin {
-	t.Helper()
-	cfg := sarama.NewConfig()
-	cfg.Version = sarama.V3_6_0_0
-	admin, err := sarama.NewClusterAdmin(s.brokers, cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = admin.Close() })
-	return admin
-}
-
 func (s *scene) alter(t *testing.T, name, value string) {
 	t.Helper()
-	require.NoError(t, s.brokerAdmin(t).AlterConfig(sarama.TopicResource, contract.TopicUsers,
+	require.NoError(t, kafkatest.Admin(t, s.brokers).AlterConfig(sarama.TopicResource, contract.TopicUsers,
 		map[string]*string{name: &value}, false))
-}
-
-func (s *scene) send(t *testing.T, records ...*sarama.ProducerMessage) {
-	t.Helper()
-	cfg := sarama.NewConfig()
-	cfg.Version = sarama.V3_6_0_0
-	cfg.Producer.Return.Successes = true
-	cfg.Producer.Partitioner = sarama.NewManualPartitioner
-	producer, err := sarama.NewSyncProducer(s.brokers, cfg)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, producer.Close()) }()
-	require.NoError(t, producer.SendMessages(records))
 }

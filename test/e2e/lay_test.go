@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -21,19 +22,54 @@ func stackBrokers(t *testing.T) []string { return kafkatest.OwnBrokers(t) }
 
 func customerDatabase(t *testing.T) *pgxpool.Pool { return pgtest.New(t, migrations.ForCustomer()...) }
 
-func (h *stack) lay(t *testing.T, r *rawEvent) int64 {
+// producer writes each record to the partition that it names, unless change sets a different partitioner.
+func (h *stack) producer(t *testing.T, change func(cfg *sarama.Config)) sarama.SyncProducer {
 	t.Helper()
 	cfg := sarama.NewConfig()
 	cfg.Version = sarama.V3_6_0_0
 	cfg.Producer.Return.Successes = true
 	cfg.Producer.Partitioner = sarama.NewManualPartitioner
-	cfg.Producer.Compression = r.codec
+	if change != nil {
+		change(cfg)
+	}
 	producer, err := sarama.NewSyncProducer(h.brokers, cfg)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, producer.Close()) }()
+	t.Cleanup(func() { require.NoError(t, producer.Close()) })
+	return producer
+}
+
+func (h *stack) send(t *testing.T, records ...*sarama.ProducerMessage) {
+	t.Helper()
+	require.NoError(t, h.producer(t, nil).SendMessages(records))
+}
+
+func (h *stack) lay(t *testing.T, r *rawEvent) (offset int64) {
+	t.Helper()
+	producer := h.producer(t, func(cfg *sarama.Config) { cfg.Producer.Compression = r.codec })
 	_, offset, err := producer.SendMessage(r.message())
 	require.NoError(t, err)
 	return offset
+}
+
+func (h *stack) publish(t *testing.T, messages ...*message.Message) {
+	t.Helper()
+	publisher := kafkatest.NewPublisher(t, h.brokers)
+	defer func() { require.NoError(t, publisher.Close()) }()
+	require.NoError(t, publisher.Publish(contract.TopicUsers, messages...))
+}
+
+// headersOf returns the headers of the topic's first record.
+func (h *stack) headersOf(t *testing.T, topic string) map[string]string {
+	t.Helper()
+	return headersIn(kafkatest.ReadAll(t, h.brokers, topic, 1)[0])
+}
+
+func headersIn(record *sarama.ConsumerMessage) map[string]string {
+	headers := map[string]string{}
+	for _, header := range record.Headers {
+		headers[string(header.Key)] = string(header.Value)
+	}
+	return headers
 }
 
 func (r *rawEvent) message() *sarama.ProducerMessage {

@@ -2,14 +2,11 @@ package e2e
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,34 +14,16 @@ import (
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	operations "example.com/twinbox/internal/ops/admin/client"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/test/testkit"
 )
 
 func (h *stack) operated(t *testing.T, name string, log *slog.Logger) *operations.Service {
 	t.Helper()
 	const token = "a-token-for-operators-0123456789"
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended, ready := make(chan error, 1), make(chan service.Listening, 1)
-	host := service.Host{Log: log, Ready: func(l service.Listening) { ready <- l }}
-	go func() {
-		ended <- serve(ctx, name, append(h.environ(name), "ADMIN_TOKEN="+token, "LOG_LEVEL=debug"), host)
-	}()
-	select {
-	case l := <-ready:
-		t.Cleanup(func() { cancel(); require.NoError(t, <-ended) })
-		s, err := operations.New(name, l.Admin, token)
-		require.NoError(t, err)
-		return s
-	case err := <-ended:
-		cancel()
-		require.NoError(t, err, "start %s", name)
-		return nil
-	}
-}
-
-func quiet() *slog.Logger {
-	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	at, _ := h.startWith(t, name, append(h.environ(name), "ADMIN_TOKEN="+token, "LOG_LEVEL=debug"), log)
+	s, err := operations.New(name, at.Admin, token)
+	require.NoError(t, err)
+	return s
 }
 
 func awaitStory(
@@ -151,60 +130,14 @@ func toldOf(story adminapi.Story) (all []string) {
 	return all
 }
 
-type logged struct{ service, msg, event, correlation string }
-
-type notes struct {
-	mu    sync.Mutex
-	lines []logged
-}
-
-func (n *notes) of(service string) *slog.Logger {
-	return slog.New(noting{n, service})
-}
-
-func (n *notes) with(correlation string) (lines []logged) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, line := range n.lines {
-		if line.correlation == correlation {
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
-type noting struct {
-	notes   *notes
-	service string
-}
-
-func (noting) Enabled(context.Context, slog.Level) bool { return true }
-func (n noting) WithAttrs([]slog.Attr) slog.Handler     { return n }
-func (n noting) WithGroup(string) slog.Handler          { return n }
-func (n noting) Handle(_ context.Context, r slog.Record) error {
-	line := logged{service: n.service, msg: r.Message}
-	r.Attrs(func(a slog.Attr) bool {
-		switch a.Key {
-		case "event_id":
-			line.event = a.Value.String()
-		case "correlation_id":
-			line.correlation = a.Value.String()
-		}
-		return true
-	})
-	n.notes.mu.Lock()
-	defer n.notes.mu.Unlock()
-	n.notes.lines = append(n.notes.lines, line)
-	return nil
-}
-
 func TestOneCorrelationIDLeadsThroughTheLogs(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
-	lines := &notes{}
+	log := &logLines{}
+	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	services := []*operations.Service{
-		h.operated(t, customerService, lines.of(customerService)),
-		h.operated(t, notificationService, lines.of(notificationService)),
+		h.operated(t, customerService, logger.With("service", customerService)),
+		h.operated(t, notificationService, logger.With("service", notificationService)),
 	}
 	signedUp := h.client().insist(t, http.StatusCreated, http.MethodPost, "/v1/signups", signUpBody,
 		map[string]string{"X-Correlation-Id": "order-7"})
@@ -212,6 +145,7 @@ func TestOneCorrelationIDLeadsThroughTheLogs(t *testing.T) {
 	story := awaitStory(t, services, user, tells("inbox customer.mail applied verification-email-sent"))
 	registered := eventOf(t, story, contract.UserRegistered.Type)
 	sent := eventOf(t, story, contract.VerificationEmailSent.Type)
+	type logged struct{ service, msg, event, correlation string }
 	want := []logged{
 		{customerService, "request", "", "order-7"},
 		{customerService, "event added", registered, "order-7"},
@@ -224,9 +158,10 @@ func TestOneCorrelationIDLeadsThroughTheLogs(t *testing.T) {
 		{customerService, "event settled", sent, "order-7"},
 	}
 	distinct := func() (seen []logged) { // a second consumer of an event writes the same line
-		for _, line := range lines.with("order-7") {
-			if !slices.Contains(seen, line) {
-				seen = append(seen, line)
+		for _, l := range log.lines() {
+			is := logged{l.Service, l.Msg, l.EventID, l.CorrelationID}
+			if is.correlation == "order-7" && !slices.Contains(seen, is) {
+				seen = append(seen, is)
 			}
 		}
 		return seen
@@ -238,10 +173,8 @@ func TestOneCorrelationIDLeadsThroughTheLogs(t *testing.T) {
 			require.Equal(t, "order-7", s.CorrelationID, told(s))
 		}
 	}
-	lines.mu.Lock()
-	defer lines.mu.Unlock()
-	for _, line := range lines.lines {
-		require.True(t, line.event == "" || line.correlation != "", "%v names an event and no correlation", line)
+	for _, line := range log.lines() {
+		require.True(t, line.EventID == "" || line.CorrelationID != "", "%v names an event and no correlation", line)
 	}
 }
 

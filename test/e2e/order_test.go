@@ -12,10 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -41,8 +39,6 @@ func life(t *testing.T, id domain.UserID) map[int64]*message.Message {
 func TestEventsOutOfOrderThroughBothServices(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
-	publisher := kafkatest.NewPublisher(t, h.brokers)
-	defer func() { require.NoError(t, publisher.Close()) }()
 	orders := map[string]struct {
 		come    []int64
 		profile string
@@ -69,7 +65,7 @@ func TestEventsOutOfOrderThroughBothServices(t *testing.T) {
 				calls = slices.Collect(slices.Chunk(messages, 1))
 			}
 			for _, call := range calls {
-				require.NoError(t, publisher.Publish(contract.TopicUsers, call...))
+				h.publish(t, call...)
 			}
 		}
 	}

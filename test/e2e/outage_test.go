@@ -181,7 +181,7 @@ func (w *watched) requireSaidOnce(t *testing.T, name string, outages int) {
 	lines := w.log.lines()
 	said := func(msg string) (n int) {
 		for _, line := range lines {
-			if line.Message == msg && line.Dependency == name {
+			if line.Msg == msg && line.Dependency == name {
 				n++
 			}
 		}

@@ -42,12 +42,7 @@ type latency struct {
 // transaction.
 func (h *stack) layMany(t *testing.T, odd []oddity) (found latency) {
 	t.Helper()
-	cfg := sarama.NewConfig()
-	cfg.Version = sarama.V3_6_0_0
-	cfg.Producer.Return.Successes = true
-	producer, err := sarama.NewSyncProducer(h.brokers, cfg)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, producer.Close()) }()
+	producer := h.producer(t, func(cfg *sarama.Config) { cfg.Producer.Partitioner = sarama.NewHashPartitioner })
 	before := count(t, h.customerDB, `select count(*) from dead_letter where consumer = 'customer.profile'`)
 	tick := time.NewTicker(time.Second / recordsPerSecond)
 	defer tick.Stop()

@@ -170,13 +170,9 @@ func TestSpansTellTheStory(t *testing.T) {
 	})
 	var onTheLog []string
 	for _, record := range kafkatest.ReadAll(t, s.brokers, contract.TopicUsers, 2) {
-		for _, header := range record.Headers {
-			if string(header.Key) == "traceparent" {
-				onTheLog = append(onTheLog, string(header.Value))
-			}
-		}
+		onTheLog = append(onTheLog, headersIn(record)["traceparent"])
 	}
-	require.Len(t, onTheLog, 2)
+	require.NotContains(t, onTheLog, "")
 	require.Contains(t, onTheLog, carried)
 	s.replayKeepsTheTrace(t, c)
 	s.await(t, customerService, "trace_spans_total", `"sent"`, positive)

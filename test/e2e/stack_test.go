@@ -128,11 +128,7 @@ func (h *stack) ensureTopics(t *testing.T) {
 // write records for a new topic of that name to the old one.
 func dropTopics(t *testing.T, brokers []string, topics ...string) {
 	t.Helper()
-	cfg := sarama.NewConfig()
-	cfg.Version = sarama.V3_6_0_0
-	admin, err := sarama.NewClusterAdmin(brokers, cfg)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, admin.Close()) }()
+	admin := kafkatest.Admin(t, brokers)
 	for _, topic := range topics {
 		if err := admin.DeleteTopic(topic); err != nil {
 			require.ErrorIs(t, err, sarama.ErrUnknownTopicOrPartition)
@@ -151,13 +147,24 @@ const (
 	notificationService = "notification"
 )
 
-// run calls ready once the service listens.
-func run(ctx context.Context, name string, environ []string, ready func()) error {
-	host := service.Host{
-		Log:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})).With("service", name),
-		Ready: func(service.Listening) { ready() },
+// quiet logs warnings.
+func quiet() *slog.Logger {
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+func serve(ctx context.Context, name string, environ []string, host service.Host) error {
+	if name == customerService {
+		var cfg customer.Config
+		if err := config.Load(environ, &cfg); err != nil {
+			return err
+		}
+		return customer.Service.Run(ctx, cfg, host)
 	}
-	return serve(ctx, name, environ, host)
+	var cfg notification.Config
+	if err := config.Load(environ, &cfg); err != nil {
+		return err
+	}
+	return notification.Service.Run(ctx, cfg, host)
 }
 
 func (h *stack) environ(name string) []string {
@@ -167,22 +174,31 @@ func (h *stack) environ(name string) []string {
 	return h.notificationEnv
 }
 
-// start runs a service in this process. Its stop fails the test unless the service ends well.
 func (h *stack) start(t *testing.T, name string) (stop func()) {
 	t.Helper()
+	_, stop = h.startWith(t, name, h.environ(name), quiet().With("service", name))
+	return stop
+}
+
+// startWith runs a service in this process. Its stop fails the test unless the service ends well.
+func (h *stack) startWith(
+	t *testing.T, name string, environ []string, log *slog.Logger,
+) (at service.Listening, stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended, ready := make(chan error, 1), make(chan struct{})
-	go func() { ended <- run(ctx, name, h.environ(name), func() { close(ready) }) }()
+	ended, ready := make(chan error, 1), make(chan service.Listening, 1)
+	host := service.Host{Log: log, Ready: func(at service.Listening) { ready <- at }}
+	go func() { ended <- serve(ctx, name, environ, host) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		require.NoError(t, <-ended, "a clean stop of %s", name)
 	})
 	select {
-	case <-ready:
+	case at = <-ready:
 		t.Cleanup(stop)
 	case err := <-ended:
 		cancel()
 		require.NoError(t, err, "start %s", name)
 	}
-	return stop
+	return at, stop
 }

@@ -159,10 +159,7 @@ func (h *stack) logged(t *testing.T, topic string) (events map[string]said, unor
 
 func read(t *testing.T, record *sarama.ConsumerMessage) (id string, is said) {
 	t.Helper()
-	headers := map[string]string{}
-	for _, header := range record.Headers {
-		headers[string(header.Key)] = string(header.Value)
-	}
+	headers := headersIn(record)
 	version, err := strconv.ParseInt(headers["ce_aggregateversion"], 10, 64)
 	require.NoError(t, err)
 	return headers["ce_id"], said{string(record.Key), version}

@@ -5,7 +5,8 @@
 //	host:port    that broker, shared by all tests, with a test's own topics and groups
 //	real         a real Apache Kafka, shared by all tests of the binary (without java and mvn the tests fail)
 //
-// Fault injection needs the in-process broker: [Fake] skips its test when the variable is set.
+// Fault injection needs the in-process broker, and some tests prove nothing about a broker: [InProcess] skips them when
+// the variable is set.
 package kafkatest
 
 import (
@@ -79,13 +80,19 @@ func IsShared() bool { return IsReal() && os.Getenv(Variable) != "real" }
 // IsReal reports whether [Brokers] returns a real Kafka.
 func IsReal() bool { return os.Getenv(Variable) != "" }
 
-// Fake starts an in-process broker with one node, which takes scripted faults. Group sessions may be as short as 100
-// ms. With [Variable] set it skips the test.
-func Fake(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, []string) {
+// InProcess skips the test when [Variable] is set.
+func InProcess(t testing.TB) {
 	t.Helper()
 	if IsReal() {
 		t.Skip("always in process: make test runs it")
 	}
+}
+
+// Fake starts an in-process broker with one node, which takes scripted faults. Group sessions may be as short as 100
+// ms. See [InProcess].
+func Fake(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, []string) {
+	t.Helper()
+	InProcess(t)
 	return start(t, opts...)
 }
 

@@ -58,7 +58,7 @@ build: ## every program of cmd/, in bin/
 test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to set up
 	@$(GO_TEST) -timeout 10m ./...
 
-test-kafka: ## the Kafka, verify, relay and end-to-end tests on a real Apache Kafka, started without Docker
+test-kafka: ## the Kafka, verify, relay and end-to-end tests that a real Apache Kafka may change, started without Docker
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 20m \
 		$(patsubst %,./%/...,$(wildcard internal/kafka internal/verify test/e2e))
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m -run ToAnyBroker ./internal/outbox/relay

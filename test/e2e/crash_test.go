@@ -22,20 +22,20 @@ var steps = []struct {
 	nth                  int
 	begin                func(*testing.T)
 }{
-	{"1 decoded", customerService, "customer.signup.decoded", 1, parallel},
-	{"2 committed", customerService, "customer.signup.committed", 1, parallel},
-	{"3 answered", customerService, "customer.signup.answered", 1, parallel},
+	{"1 decoded", customerService, "customer.signup.decoded", 1, inProcess},
+	{"2 committed", customerService, "customer.signup.committed", 1, inProcess},
+	{"3 answered", customerService, "customer.signup.answered", 1, inProcess},
 	{"4 published, cursor not advanced", customerService, "relay.publish.after", 1, parallel},
 	{"4 cursor advanced", customerService, "relay.store.after", 2, parallel},
 	{"5 profile written, not committed", customerService, "inbox.customer.profile.handled", 1, parallel},
 	{"5 profile committed, offset not", customerService, "inbox.customer.profile.committed", 1, parallel},
 	{"6 mail listed, not committed", notificationService, "inbox.notification.users.handled", 1, parallel},
 	{"6 mail listed and committed, offset not", notificationService, "inbox.notification.users.committed", 1, parallel},
-	{"7 mail claimed, not submitted", notificationService, "notification.mail.claimed", 1, parallel},
-	{"7 mail sent and recorded", notificationService, "notification.mail.recorded", 1, parallel},
+	{"7 mail claimed, not submitted", notificationService, "notification.mail.claimed", 1, inProcess},
+	{"7 mail sent and recorded", notificationService, "notification.mail.recorded", 1, inProcess},
 	{"7 sent said, cursor not advanced", notificationService, "relay.publish.after", 1, parallel},
 	{"8 mail noted, offset not committed", customerService, "inbox.customer.mail.committed", 1, parallel},
-	{"9 verified and committed, not answered", customerService, "customer.verify.committed", 1, parallel},
+	{"9 verified and committed, not answered", customerService, "customer.verify.committed", 1, inProcess},
 }
 
 func TestTheStoryWithAProcessThatDies(t *testing.T) {
@@ -69,7 +69,7 @@ func TestTheStoryWithAProcessThatDies(t *testing.T) {
 
 // A sender that dies after the server's yes and before its own commit cannot know the outcome.
 func TestAnUncertainMailIsParked(t *testing.T) {
-	parallel(t)
+	inProcess(t)
 	h := newStack(t)
 	h.start(t, customerService)
 	armed := h.spawn(t, notificationService, "smtp.accepted")

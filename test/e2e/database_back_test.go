@@ -278,7 +278,7 @@ func TestACopyOfTheDataTalksToProduction(t *testing.T) {
 }
 
 func TestPostgresIsKilledAndLosesNothing(t *testing.T) {
-	parallel(t)
+	inProcess(t)
 	for _, name := range []string{customerService, notificationService} {
 		t.Run(name, func(t *testing.T) {
 			parallel(t)

@@ -23,7 +23,7 @@ func operated(t *testing.T, environ []string) (_ []string, admin string) {
 }
 
 func TestAnOperatorMendsWhatWasGivenUp(t *testing.T) {
-	parallel(t)
+	inProcess(t)
 	h := newStack(t)
 	environ, admin := operated(t, h.notificationEnv)
 	h.notificationEnv = environ

@@ -131,7 +131,7 @@ func toldOf(story adminapi.Story) (all []string) {
 }
 
 func TestOneCorrelationIDLeadsThroughTheLogs(t *testing.T) {
-	parallel(t)
+	inProcess(t)
 	h := newStack(t)
 	log := &logLines{}
 	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -37,7 +37,7 @@ func life(t *testing.T, id domain.UserID) map[int64]*message.Message {
 
 // Both services reach the same end, or store a dead letter that names the missing version.
 func TestEventsOutOfOrderThroughBothServices(t *testing.T) {
-	parallel(t)
+	inProcess(t)
 	h := newStack(t)
 	orders := map[string]struct {
 		come    []int64

@@ -26,7 +26,7 @@ var (
 )
 
 func TestTheDatabaseIsAway(t *testing.T) {
-	parallel(t)
+	inProcess(t)
 	db, gone := durableDatabase(t)
 	h := newStackOn(t, kafkatest.OwnBrokers(t), db, "INBOX_RETRY_MIN=1s", "KAFKA_SESSION_TIMEOUT=6s")
 	customer, notification := h.watch(t, customerService), h.watch(t, notificationService)
@@ -48,7 +48,7 @@ func TestTheDatabaseIsAway(t *testing.T) {
 }
 
 func TestAnOutageUnderLoadIsAFewLines(t *testing.T) {
-	parallel(t)
+	inProcess(t)
 	db, gone := durableDatabase(t)
 	h := newStackOn(t, kafkatest.OwnBrokers(t), db, "INBOX_RETRY_MIN=100ms", "KAFKA_SESSION_TIMEOUT=6s", "RATE_LIMIT=0")
 	customer := h.watch(t, customerService)

@@ -21,7 +21,7 @@ const recordsPerSecond = 200
 
 // The test prints how much longer the healthy records take.
 func TestPoisonUnderLoad(t *testing.T) {
-	parallel(t)
+	inProcess(t)
 	h := newStackOn(t, stackBrokers(t), customerDatabase(t))
 	h.start(t, customerService)
 	rows := slices.DeleteFunc(oddities(), func(row oddity) bool { return row.code == "" })

@@ -12,7 +12,7 @@ import (
 
 // Each partition has each poison, so those of the person's key have it before the person's events.
 func TestTheStoryGoesOnBehindPoison(t *testing.T) {
-	parallel(t)
+	inProcess(t)
 	h := newStack(t)
 	poison := map[string]func(*rawEvent){
 		"missing_id":       set("ce_id", ""),

@@ -15,7 +15,7 @@ import (
 
 // api/requests.http promises that it works from top to bottom.
 func TestTheRequestsThatPeopleTry(t *testing.T) {
-	parallel(t)
+	inProcess(t)
 	h := newStack(t)
 	h.start(t, customerService)
 	h.start(t, notificationService)

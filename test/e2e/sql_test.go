@@ -22,7 +22,7 @@ func statementOf(t *testing.T, comment string, values ...string) string {
 }
 
 func TestADeadLetterIsDiscardedInSQL(t *testing.T) {
-	parallel(t)
+	inProcess(t)
 	h := newStack(t)
 	first := healthy()
 	broken, last := renamed(first.id(), 2), renamed(first.id(), 3)

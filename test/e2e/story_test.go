@@ -129,6 +129,14 @@ func parallel(t *testing.T) {
 	}
 }
 
+// inProcess is parallel for a story that no broker changes: about HTTP, operators, mails, logs or a database that is
+// away. It runs once, in make test, and not again on a real Kafka.
+func inProcess(t *testing.T) {
+	t.Helper()
+	kafkatest.InProcess(t)
+	t.Parallel()
+}
+
 func execute(t *testing.T, db *pgxpool.Pool, sql string, args ...any) {
 	t.Helper()
 	_, err := db.Exec(t.Context(), sql, args...)

@@ -40,7 +40,7 @@ func TestTheTraceReachesTheEndOfTheStory(t *testing.T) {
 }
 
 func TestARequestIsItsOwnCorrelation(t *testing.T) {
-	parallel(t)
+	inProcess(t)
 	h := newStack(t)
 	h.start(t, customerService)
 	h.start(t, notificationService)

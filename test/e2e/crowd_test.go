@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/test/servicetest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -146,14 +147,9 @@ func (h *stack) watch(t *testing.T, name string) *watched {
 
 func (w *watched) readyz(t *testing.T) (got readiness) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+w.admin+"/readyz", http.NoBody)
-	require.NoError(t, err)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	got.code = resp.StatusCode
-	require.NoError(t, json.NewDecoder(resp.Body).Decode(&got.report))
-	http.DefaultClient.CloseIdleConnections()
+	code, body := servicetest.Get(t, "http://"+w.admin+"/readyz")
+	got.code = code
+	require.NoError(t, json.Unmarshal([]byte(body), &got.report))
 	return got
 }
 

@@ -58,7 +58,6 @@ func (h *stack) publish(t *testing.T, messages ...*message.Message) {
 	require.NoError(t, publisher.Publish(contract.TopicUsers, messages...))
 }
 
-// headersOf returns the headers of the topic's first record.
 func (h *stack) headersOf(t *testing.T, topic string) map[string]string {
 	t.Helper()
 	return headersIn(kafkatest.ReadAll(t, h.brokers, topic, 1)[0])

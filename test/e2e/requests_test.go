@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/test/servicetest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -38,7 +38,8 @@ func TestTheRequestsThatPeopleTry(t *testing.T) {
 		target := file.Fill(request.Target, values)
 		if request.Name == "mail" {
 			h.awaitMail(t)
-			values["token"] = tokenIn(t, readMail(t, target))
+			_, mail := servicetest.Get(t, target)
+			values["token"] = tokenIn(t, mail)
 			continue
 		}
 		path, ours := strings.CutPrefix(target, person.base)
@@ -53,19 +54,6 @@ func TestTheRequestsThatPeopleTry(t *testing.T) {
 		}
 	}
 	require.Empty(t, want, "requests that are gone from the file")
-}
-
-func readMail(t *testing.T, address string) string {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
-	require.NoError(t, err)
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, response.Body.Close()) }()
-	require.Equal(t, http.StatusOK, response.StatusCode)
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	return string(text)
 }
 
 func tokenIn(t *testing.T, text string) string {

@@ -26,7 +26,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// stack outlives the two services.
 type stack struct {
 	customerDB, notificationDB *pgxpool.Pool
 	box                        *mailbox.Mailbox
@@ -147,7 +146,6 @@ const (
 	notificationService = "notification"
 )
 
-// quiet logs warnings.
 func quiet() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

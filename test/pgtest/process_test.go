@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
 )
@@ -40,7 +41,7 @@ func TestChildThatFails(t *testing.T) {
 
 func TestFailedTestKeepsItsDatabase(t *testing.T) {
 	t.Parallel()
-	out, code := runTest(t, "TestChildThatFails", "TMPDIR="+shortTemp(t))
+	out, code := runTest(t, "TestChildThatFails", "TMPDIR="+localtest.Folder(t))
 	require.Equal(t, 1, code, out)
 	kept := regexp.MustCompile(`pgtest: kept \[(test_\w+)\] in (\S+);`).FindStringSubmatch(out)
 	require.NotNil(t, kept, out)
@@ -62,16 +63,6 @@ func TestMissingPostgresIsAFailure(t *testing.T) {
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "no PostgreSQL for this test")
 	require.NotContains(t, out, "SKIP")
-}
-
-// shortTemp returns a folder with a path short enough for sockets, open to the server's account.
-func shortTemp(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "t-")
-	require.NoError(t, err)
-	require.NoError(t, os.Chmod(dir, 0o711))
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	return dir
 }
 
 func ExampleOpen() {

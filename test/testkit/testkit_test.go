@@ -1,8 +1,6 @@
 package testkit_test
 
 import (
-	"fmt"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,17 +9,6 @@ import (
 
 	"example.com/twinbox/test/testkit"
 )
-
-type failing struct {
-	testing.TB
-	said string
-}
-
-func (f *failing) Helper() {}
-
-func (f *failing) Errorf(format string, args ...any) { f.said += fmt.Sprintf(format, args...) }
-
-func (f *failing) FailNow() { runtime.Goexit() }
 
 func TestUntil(t *testing.T) {
 	t.Parallel()
@@ -36,15 +23,12 @@ func TestUntil(t *testing.T) {
 func TestUntilFailsWhatDoesNotHappen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		began, asked, ended := time.Now(), 0, make(chan struct{})
-		f := &failing{TB: t}
-		go func() {
-			defer close(ended)
-			testkit.Until(f, func() bool { asked++; return false }, "asked: %d", &asked)
-		}()
-		<-ended
+		began, asked := time.Now(), 0
+		text := testkit.FailureText(t, func(t testing.TB) {
+			testkit.Until(t, func() bool { asked++; return false }, "asked: %d", &asked)
+		})
 		require.GreaterOrEqual(t, time.Since(began), testkit.WaitLimit)
-		require.Contains(t, f.said, "has not happened")
+		require.Contains(t, text, "has not happened")
 		before := asked
 		<-time.After(time.Minute) // by the clock of the bubble
 		require.Equal(t, before, asked, "a condition is not asked after the end")

@@ -18,9 +18,8 @@ import (
 
 const (
 	// maxFrameBytes is Kafka's own socket.request.max.bytes.
-	maxFrameBytes = 100 << 20
-	headTimeout   = 30 * time.Second
-	// The size does not count itself.
+	maxFrameBytes        = 100 << 20
+	headTimeout          = 30 * time.Second
 	headBytes, sizeBytes = 8, 4
 )
 

@@ -16,7 +16,6 @@ import (
 // program may still be on its way.
 const predecessorGrace = 5 * time.Second
 
-// awaitPredecessor waits for the shutdown of a killed program's server.
 func awaitPredecessor(ctx context.Context, dir string) error {
 	for began := time.Now(); ; {
 		pid, isStopping := readPostmaster(dir)

@@ -51,7 +51,6 @@ var packages = map[string]source{
 	},
 }
 
-// cached returns a folder that may not exist.
 func (o options) cached() (string, error) {
 	cache, err := o.cacheDir, error(nil)
 	if cache == "" {

@@ -27,11 +27,11 @@ func smokes() map[string]*benchmark {
 	latency := latencyPlan{For: 100 * time.Millisecond, Warmup: 5}
 	return map[string]*benchmark{
 		"relay": newRelay(&stage{}, relayPlan{
-			Backlog: 600, SmallBacklog: 60, SignupFor: 20 * time.Millisecond, Latency: latency,
+			Backlog: 200, SmallBacklog: 20, SignupFor: 20 * time.Millisecond, Latency: latency,
 		}),
-		"inbox": newInbox(&stage{}, inboxPlan{Slow: 300, Fast: 600, Keys: 96}),
+		"inbox": newInbox(&stage{}, inboxPlan{Slow: 96, Fast: 192, Keys: 48}),
 		"path": newPath(&stage{}, pathPlan{
-			Latency: latency, Lease: 2 * time.Second, Settle: 100 * time.Millisecond, IdleFor: 2 * time.Second,
+			Latency: latency, Lease: 2 * time.Second, Settle: 100 * time.Millisecond, IdleFor: time.Second,
 		}),
 	}
 }

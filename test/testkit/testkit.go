@@ -2,7 +2,9 @@
 package testkit
 
 import (
+	"fmt"
 	"os"
+	"reflect"
 	"syscall"
 	"testing"
 	"time"
@@ -21,13 +23,19 @@ const (
 	latest  = 100 * time.Millisecond
 )
 
-// Until returns when the condition holds, and fails the test after [WaitLimit]. The condition runs in the caller's
-// goroutine, so it may use require. It never runs after the test has ended, unlike that of require.Eventually.
+// Until returns when the condition holds, and fails the test after [WaitLimit]. The message shows the last value behind
+// a pointer. The condition runs in the caller's goroutine, so it may use require, and never after the test has ended.
 func Until(t testing.TB, condition func() bool, msgAndArgs ...any) {
 	t.Helper()
 	for began := time.Now(); !condition(); {
 		waited := time.Since(began)
 		if waited >= WaitLimit {
+			for i, arg := range msgAndArgs {
+				_, hasText := arg.(fmt.Stringer)
+				if to := reflect.ValueOf(arg); !hasText && to.Kind() == reflect.Pointer && !to.IsNil() {
+					msgAndArgs[i] = to.Elem().Interface()
+				}
+			}
 			require.FailNow(t, "what was waited for has not happened", msgAndArgs...)
 		}
 		<-time.After(min(max(waited/10, soonest), latest))

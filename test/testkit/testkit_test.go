@@ -1,6 +1,7 @@
 package testkit_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,6 +30,7 @@ func TestUntilFailsWhatDoesNotHappen(t *testing.T) {
 		})
 		require.GreaterOrEqual(t, time.Since(began), testkit.WaitLimit)
 		require.Contains(t, text, "has not happened")
+		require.Contains(t, text, fmt.Sprintf("asked: %d\n", asked))
 		before := asked
 		<-time.After(time.Minute) // by the clock of the bubble
 		require.Equal(t, before, asked, "a condition is not asked after the end")

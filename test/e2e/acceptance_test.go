@@ -32,15 +32,12 @@ func TestAcceptance(t *testing.T) {
 		test  func(*testing.T)
 	}{
 		{"1 publisher publishes twice after a checkpoint rollback", parallel, publishedTwice},
-		{"2 worker crash at four points", inProcess, workerCrashes},
+		{"2 worker crash at four points", parallel, workerCrashes},
 		{"3 projection crash at three points", parallel, projectionCrashes},
 		{"4 shuffled sequence numbers", parallel, shuffledVersions},
-		{"5 one id delivered to two consumers at once", inProcess, deliveredToTwo},
-		{"6 retry after failure up to manual intervention", inProcess, failedUntilMended},
-		{
-			"7 keys that differ in case, blanks, special characters and normal forms do not collide", inProcess,
-			keysThatLookAlike,
-		},
+		{"5 one id delivered to two consumers at once", parallel, deliveredToTwo},
+		{"6 retry after failure up to manual intervention", parallel, failedUntilMended},
+		{"7 keys that differ in case, blanks, special characters and normal forms do not collide", parallel, keysThatLookAlike},
 		{"8 registry outage is explicit", parallel, registryOutage},
 	} {
 		t.Run(row.name, func(t *testing.T) {

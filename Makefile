@@ -18,6 +18,7 @@ OUTAGES    ?= 10
 CHURN      ?= 1m
 STATEMENTS ?= 40
 CHECKS     ?= 500
+HISTORIES  ?= 40
 RUNS       ?= 200
 POISON     ?= 20s
 STATES     ?= 1000000
@@ -65,7 +66,7 @@ test-kafka: ## the Kafka, verify, relay and end-to-end tests that a real Apache 
 
 test-long: ## campaigns: chaos, random schedules, a death around every statement, churn, outages, poison, models
 	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/relay -run 'Random|Landmarks|UsualWays|QuietServer' \
-		-rapid.checks=$(CHECKS) -outbox.figures=10s
+		-rapid.checks=$(CHECKS) -outbox.figures=10s -outbox.orders=$(HISTORIES) -outbox.heals=$(HISTORIES)
 	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/relay -run 'Chaos|LongOutage|AnyStatement' \
 		-outbox.chaos=$(CHAOS) -outbox.outage=$(OUTAGE) -outbox.statements=$(STATEMENTS)
 	@$(if $(wildcard internal/verify),$(GO_TEST) -count=1 -timeout 10m ./internal/verify -run 'Moves' -verify.runs=$(RUNS))

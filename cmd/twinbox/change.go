@@ -20,8 +20,6 @@ import (
 // Change has the flags of every command that changes something. It is the body of the request, too: its json tags name
 // the members.
 type Change struct {
-	Operator `json:"-"`
-
 	DryRun bool   `json:"dry_run" kong:"-"`
 	Yes    bool   `json:"-" help:"Do it. Without this the command shows its effect and changes nothing." env:"-"`
 	Reason string `json:"reason" help:"Why, for the audit; needed with --yes." env:"-" placeholder:"TEXT"`
@@ -43,8 +41,8 @@ func (c *Change) AfterApply() error {
 }
 
 // ProvideServices finds the services and asks for their names. One that does not answer fails in its turn.
-func (c *Change) ProvideServices(ctx context.Context) ([]*client.Service, error) {
-	services, err := c.Connection.ProvideServices()
+func (c *Change) ProvideServices(ctx context.Context, at *Connection) ([]*client.Service, error) {
+	services, err := at.services()
 	if err != nil {
 		return nil, err
 	}

@@ -47,13 +47,11 @@ func (c *CompletionCommand) Run(to *streams) error {
 // CompleteCommand is "twinbox complete", which the shells' scripts call. It finds the services by the variables and in
 // the folder .twinbox.
 type CompleteCommand struct {
-	Connection
-
 	Words []string `arg:"" optional:"" passthrough:""`
 }
 
 // Run writes candidates for the last word: commands, flags, values of the flag before it, or names from the services.
-func (c *CompleteCommand) Run(ctx context.Context, command *kong.Context, to *streams) error {
+func (c *CompleteCommand) Run(ctx context.Context, command *kong.Context, to *streams, at *Connection) error {
 	line := append([]string{"", ""}, c.Words...)
 	before, begun := line[len(line)-2], line[len(line)-1]
 	node := commandOf(command.Model.Node, c.Words)
@@ -64,13 +62,13 @@ func (c *CompleteCommand) Run(ctx context.Context, command *kong.Context, to *st
 		}
 	}
 	for _, argument := range node.Positional {
-		words = append(words, c.wordsOf(ctx, argument)...)
+		words = append(words, wordsOf(ctx, at, argument)...)
 	}
 	for _, flag := range slices.Concat(node.AllFlags(true)...) {
 		if name := "--" + flag.Name; strings.HasPrefix(begun, "-") {
 			words = append(words, name)
 		} else if before == name || before == "-"+string(flag.Short) {
-			words = c.wordsOf(ctx, flag.Value)
+			words = wordsOf(ctx, at, flag.Value)
 		}
 	}
 	slices.Sort(words)
@@ -87,13 +85,13 @@ const completionTimeout = time.Second
 
 // wordsOf returns the values of an enum, and the members that the tag names in a listing, such as
 // "outbox status: refused.code".
-func (c *CompleteCommand) wordsOf(ctx context.Context, value *kong.Value) []string {
+func wordsOf(ctx context.Context, at *Connection, value *kong.Value) []string {
 	words := value.EnumSlice()
 	if value.Name == "service" {
 		words = append(words, serviceNames...)
 	}
 	name, member, named := strings.Cut(value.Tag.Get("names"), ": ")
-	services, err := c.ProvideServices()
+	services, err := at.services()
 	if !named || err != nil {
 		return words
 	}

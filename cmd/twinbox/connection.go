@@ -17,16 +17,10 @@ import (
 	"example.com/twinbox/internal/services"
 )
 
-// Operator has the flags of every command that operates a running system.
-type Operator struct {
-	Connection `group:"Flags of every command:"`
-	Answer     `group:"Flags of every command:"`
-}
-
 // Connection is where a running system is.
 type Connection struct {
 	twoAdmins
-	Dir string `help:"Folder of the system that \"make run\" started, asked where no address is given." default:".twinbox"`
+	Dir string `help:"Folder of the system that \"make run\" started, asked where no address is given. The report of verify is stored there." default:".twinbox"`
 
 	Admin map[string]string `help:"Admin listener of a service, by its name." placeholder:"NAME=HOST:PORT;..."`
 
@@ -70,8 +64,8 @@ func (o *Connection) find() (at client.Operators, err error) {
 	return at, nil
 }
 
-// ProvideServices finds the services, also with errNoToken. It does not ask them yet.
-func (o *Connection) ProvideServices() (found []*client.Service, err error) {
+// services returns the services also with errNoToken. It does not ask them yet.
+func (o *Connection) services() (found []*client.Service, err error) {
 	at, err := o.find()
 	if err != nil && !errors.Is(err, errNoToken) {
 		return nil, err

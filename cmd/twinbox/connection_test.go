@@ -24,7 +24,7 @@ func TestWhatElseRunsInAFolderIsAsked(t *testing.T) {
 	content, err := json.Marshal(map[string]any{"services": addresses, "token": "t"})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, client.OperatorsFile), content, 0o600))
-	found, err := (&Connection{Dir: dir}).ProvideServices()
+	found, err := (&Connection{Dir: dir}).services()
 	require.NoError(t, err)
 	var asked []string
 	for _, s := range found {
@@ -51,7 +51,7 @@ func TestWhereTheServicesAre(t *testing.T) {
 		"bad address": {Connection{Admin: map[string]string{"accounts": "a b\x00:1"}}, "t", nil, "accounts"},
 	} {
 		t.Setenv(tokenVariable, c.token)
-		services, err := c.operator.ProvideServices()
+		services, err := c.operator.services()
 		if c.says != "" {
 			require.ErrorContains(t, err, c.says, name)
 			require.Equal(t, service.ExitUsage, exitCode(err), name)

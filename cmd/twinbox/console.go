@@ -13,16 +13,14 @@ import (
 
 // ConsoleCommand is "twinbox console".
 type ConsoleCommand struct {
-	Connection
-
 	Addr string   `help:"Where the page is served, in plain HTTP: on loopback, unless a proxy with TLS is before it." default:"127.0.0.1:8090" env:"-" placeholder:"HOST:PORT"`
 	Host []string `help:"Name under which it may be asked, besides localhost and IP addresses; may be repeated." env:"-" placeholder:"NAME"`
 	Link []string `help:"Another page to link to; may be repeated." sep:"none" env:"-" placeholder:"TITLE=URL"`
 }
 
 // Run serves the page until the context ends. Without a token it shows the flow alone.
-func (c *ConsoleCommand) Run(ctx context.Context, to *streams) error {
-	services, err := c.ProvideServices()
+func (c *ConsoleCommand) Run(ctx context.Context, to *streams, at *Connection) error {
+	services, err := at.services()
 	readOnly := errors.Is(err, errNoToken)
 	if err != nil && !readOnly {
 		return err
@@ -40,7 +38,7 @@ func (c *ConsoleCommand) Run(ctx context.Context, to *streams) error {
 		return fmt.Errorf("serve console: %w; choose another address with --addr", err)
 	}
 	page := console.New(console.Config{
-		Services: services, ReadOnly: readOnly, Links: links, Hosts: c.Host, Dir: c.Dir,
+		Services: services, ReadOnly: readOnly, Links: links, Hosts: c.Host, Dir: at.Dir,
 		Log: slog.New(slog.NewTextHandler(to.err, nil)),
 	})
 	address := "http://" + listener.Addr().String()

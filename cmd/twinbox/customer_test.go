@@ -35,7 +35,7 @@ func TestCustomerAndNotificationHaveFlags(t *testing.T) {
 		"one":     {Connection{twoAdmins: twoAdmins{"a:1", "b:1"}, Service: "customer"}, []string{"customer"}},
 		"another": {Connection{twoAdmins: twoAdmins{"", "b:1"}, Admin: accounts}, []string{"notification", "accounts"}},
 	} {
-		services, err := c.operator.ProvideServices()
+		services, err := c.operator.services()
 		require.NoError(t, err, name)
 		var asked []string
 		for _, s := range services {
@@ -43,7 +43,7 @@ func TestCustomerAndNotificationHaveFlags(t *testing.T) {
 		}
 		require.Equal(t, c.asked, asked, name)
 	}
-	_, err := (&Connection{twoAdmins: twoAdmins{NotificationAdmin: "b:1"}, Service: "customer"}).ProvideServices()
+	_, err := (&Connection{twoAdmins: twoAdmins{NotificationAdmin: "b:1"}, Service: "customer"}).services()
 	require.ErrorContains(t, err, "--admin customer=HOST:PORT")
 	require.Contains(t, twinbox(t, "dlq", "list", "--help").stdout, "TWINBOX_CUSTOMER_ADMIN")
 }

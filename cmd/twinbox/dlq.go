@@ -145,8 +145,6 @@ const maxLimit = 1000
 
 // DLQShow is "twinbox dlq show".
 type DLQShow struct {
-	Operator
-
 	ID      string `arg:"" help:"The dead letter, such as customer/17." names:"dlq list --each: ref"`
 	Payload bool   `help:"Show the payload too, which holds personal data." env:"-"`
 }

@@ -25,14 +25,14 @@ type LetterChange struct {
 }
 
 // Without a filter, apply requires --all.
-func (c *LetterChange) apply(ctx context.Context, to *streams, what effect, all bool, body any) error {
+func (c *LetterChange) apply(ctx context.Context, to *streams, what effect, at *Connection, all bool, body any) error {
 	switch some := len(c.IDs) > 0 || c.Filter.isSet(); {
 	case all && some:
 		return usage("--all goes with no id and no filter")
 	case !all && !some:
 		return usage("say which dead letters: ids, filters or --all")
 	}
-	services, err := c.ProvideServices(ctx)
+	services, err := c.ProvideServices(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -71,16 +71,16 @@ type DLQReplay struct {
 }
 
 // Run replays in one service after the other.
-func (c *DLQReplay) Run(ctx context.Context, to *streams, what effect) error {
-	return c.apply(ctx, to, what, c.All, c)
+func (c *DLQReplay) Run(ctx context.Context, to *streams, what effect, at *Connection) error {
+	return c.apply(ctx, to, what, at, c.All, c)
 }
 
 // DLQDiscard is "twinbox dlq discard". It has no --all: you name the events that you give up.
 type DLQDiscard struct{ LetterChange }
 
 // Run discards in one service after the other.
-func (c *DLQDiscard) Run(ctx context.Context, to *streams, what effect) error {
-	return c.apply(ctx, to, what, false, c)
+func (c *DLQDiscard) Run(ctx context.Context, to *streams, what effect, at *Connection) error {
+	return c.apply(ctx, to, what, at, false, c)
 }
 
 // DLQEdit is "twinbox dlq edit".

@@ -17,18 +17,17 @@ import (
 
 // Listing is a command that asks every service one question; listings has its row.
 type Listing struct {
-	Operator `json:"-"`
-	Watch    `json:"-" group:"Flags of every command:"`
+	Watch `json:"-" group:"Flags of every command:"`
 }
 
-func (c *Listing) Run(ctx context.Context, command *kong.Context, to *streams) error {
+func (c *Listing) Run(ctx context.Context, command *kong.Context, to *streams, at *Connection) error {
 	node := command.Selected()
 	asked, err := values(node.Target.Addr().Interface())
 	if err != nil {
 		return err
 	}
 	return c.repeat(ctx, to, func() error {
-		services, err := c.ProvideServices()
+		services, err := at.services()
 		if err != nil {
 			return err
 		}

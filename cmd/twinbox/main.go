@@ -37,6 +37,9 @@ type Commands struct {
 	Completion CompletionCommand `cmd:"" help:"Print the script that completes commands, flags and names in a shell."`
 	Complete   CompleteCommand   `cmd:"" hidden:""`
 
+	Connection `group:"Flags of every command:"`
+	Answer     `group:"Flags of every command:"`
+
 	Version kong.VersionFlag `help:"Show which build this is." env:"-"`
 }
 
@@ -53,7 +56,8 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	exit := -1
 	to := &streams{in: os.Stdin, out: stdout, err: stderr}
-	parser := kong.Must(&Commands{},
+	var commands Commands
+	parser := kong.Must(&commands,
 		kong.Name("twinbox"),
 		kong.Description("The operator's command of services with outbox and inbox. "+
 			"Settings are also variables, TWINBOX_*; the help names them. "+exitCodes),
@@ -62,7 +66,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.Exit(func(code int) { exit = code }),
 		kong.DefaultEnvars("TWINBOX"),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(to),
+		kong.Bind(to, &commands.Connection),
+		kong.BindToProvider((*Connection).services),
 		kong.Vars{"version": version()},
 	)
 	command, err := parser.Parse(args)

@@ -108,8 +108,6 @@ type ScheduledCancel struct {
 
 // OutboxTail is "twinbox outbox tail".
 type OutboxTail struct {
-	Operator `json:"-"`
-
 	Limit   int    `json:"limit" default:"20" help:"How many events of each service, 1 to 1000. Default: 20." short:"n" env:"-" placeholder:"N"`
 	Follow  bool   `json:"-" help:"Follow new events, until Ctrl-C." short:"f" env:"-"`
 	Topic   string `json:"topic,omitempty" help:"Of this topic." env:"-" names:"outbox topics: topic"`

@@ -18,7 +18,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// Answer has the flags of every command's output.
+// Answer has the flags of the output.
 type Answer struct {
 	JSON      bool   `help:"Answer with one JSON document, errors included; the same as -o json." name:"json" env:"-"`
 	Output    string `help:"Form of the answer: table, wide (all columns, and times instead of ages) or json." short:"o" enum:"table,wide,json" default:"table" env:"-"`

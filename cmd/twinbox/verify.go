@@ -22,11 +22,8 @@ import (
 
 // VerifyCommand is "twinbox verify".
 type VerifyCommand struct {
-	Dir      string            `help:"Folder of the system that \"make run\" started, and of the report for the console." default:".twinbox"`
 	Database map[string]string `help:"Database of a service, by its name; a role that may read is enough. Default: those of the system in the folder." placeholder:"NAME=DSN;..."`
 	Brokers  []string          `help:"First Kafka brokers to ask. Default: those of the system in the folder. KAFKA_TLS and the other variables of the services count." placeholder:"HOST:PORT,..."`
-	Service  string            `help:"Verify this service alone." default:"" env:"-" placeholder:"NAME"`
-	Answer
 
 	Since  instant       `help:"Leave out events from before this time: RFC 3339, or how long ago, such as 1h or 2d. Default: all that is kept." env:"-" placeholder:"TIME"`
 	Follow bool          `help:"Verify again and again, until Ctrl-C: a line for each verdict, as a job." short:"f" env:"-"`
@@ -53,8 +50,8 @@ func (c *VerifyCommand) AfterApply() error {
 }
 
 // Run verifies one service after the other. --follow ends with the worst result, of looks that were not interrupted.
-func (c *VerifyCommand) Run(ctx context.Context, to *streams) error {
-	system, err := c.find(ctx)
+func (c *VerifyCommand) Run(ctx context.Context, to *streams, at *Connection) error {
+	system, err := c.find(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -76,7 +73,7 @@ func (c *VerifyCommand) Run(ctx context.Context, to *streams) error {
 			err = nil
 		}
 		if len(report) > 0 {
-			if err := verify.WriteReport(c.Dir, report); err != nil {
+			if err := verify.WriteReport(at.Dir, report); err != nil {
 				to.warn("%v", err)
 			}
 			write(report, to)
@@ -95,17 +92,17 @@ func (c *VerifyCommand) Run(ctx context.Context, to *streams) error {
 }
 
 // find uses --database; without one, the system in the folder.
-func (c *VerifyCommand) find(ctx context.Context) (system verify.System, err error) {
+func (c *VerifyCommand) find(ctx context.Context, at *Connection) (system verify.System, err error) {
 	if len(c.Database) > 0 {
 		system, err = c.given(ctx)
 	} else {
-		system, err = c.started()
+		system, err = at.started()
 	}
 	if err != nil {
 		return system, err
 	}
 	system.Services = slices.DeleteFunc(system.Services, func(s verify.Service) bool {
-		return c.Service != "" && s.Name != c.Service
+		return at.Service != "" && s.Name != at.Service
 	})
 	if len(system.Services) == 0 {
 		err = usage("the database of the service is not known; give it with --database NAME=DSN")
@@ -142,10 +139,10 @@ func environ(brokers []string) []string {
 	return append(os.Environ(), "KAFKA_BROKERS="+strings.Join(brokers, ","), "DATABASE_URL=postgres://given/given")
 }
 
-func (c *VerifyCommand) started() (verify.System, error) {
-	operators, err := client.ReadOperators(c.Dir)
+func (o *Connection) started() (verify.System, error) {
+	operators, err := client.ReadOperators(o.Dir)
 	if errors.Is(err, os.ErrNotExist) {
-		err = fmt.Errorf("no system runs in %s; start one with \"make run\", or give --database and --brokers", c.Dir)
+		err = fmt.Errorf("no system runs in %s; start one with \"make run\", or give --database and --brokers", o.Dir)
 	}
 	return operators.Verify, err
 }

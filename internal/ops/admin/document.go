@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/go-chi/chi/v5"
@@ -33,7 +34,7 @@ type operation struct {
 
 const documentURL = "https://example.com/admin.yaml"
 
-func loadDocument() (*document, error) {
+var loadDocument = sync.OnceValues(func() (*document, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat() // a time that is none
 	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(api.Admin))
@@ -58,7 +59,7 @@ func loadDocument() (*document, error) {
 		}
 	}
 	return d, nil
-}
+})
 
 func members(of any, names ...string) map[string]any {
 	object, _ := of.(map[string]any)

@@ -1,22 +1,18 @@
 package admin_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
 func TestAConsumerIsPausedAndResumed(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Consumers = []admin.Consumer{consumer("a", nil, nil, new([]asked))}
-	})
+	b := setup(t, withConsumers(consumer("a", nil, nil, new([]asked))))
 	ask := func(verb, consumer string, dryRun string) (int, []byte) {
 		return b.call(t, "POST", "/admin/v1/consumers/"+verb,
 			`{"by":"ada","reason":"mending","consumer":"`+consumer+`","dry_run":`+dryRun+`}`)
@@ -39,9 +35,7 @@ func TestAConsumerIsPausedAndResumed(t *testing.T) {
 	require.JSONEq(t, `{"dry_run":false,"count":1,"failed":0}`, string(body))
 	status, body = ask("pause", "a", "false")
 	requireProblem(t, status, body, http.StatusConflict, "consumer_paused")
-	_, body = b.call(t, "GET", "/admin/v1/inbox/stats", "")
-	var stats adminapi.InboxStats
-	require.NoError(t, json.Unmarshal(body, &stats))
+	stats := read[adminapi.InboxStats](t, b, "inbox/stats")
 	require.Equal(t, "ada", stats.Items[0].Paused.By)
 	require.Equal(t, "mending", stats.Items[0].Paused.Reason)
 
@@ -51,9 +45,7 @@ func TestAConsumerIsPausedAndResumed(t *testing.T) {
 	status, _ = ask("resume", "a", "false")
 	require.Equal(t, http.StatusOK, status)
 	require.Empty(t, paused())
-	_, body = b.call(t, "GET", "/admin/v1/audit?kind=consumer", "")
-	var actions adminapi.Actions
-	require.NoError(t, json.Unmarshal(body, &actions))
+	actions := read[adminapi.Actions](t, b, "audit?kind=consumer")
 	require.Len(t, actions.Items, 2)
 	require.Equal(t, "pause a", actions.Items[0].Verb+" "+actions.Items[0].Subject)
 	resumed := actions.Items[1]

@@ -2,7 +2,6 @@ package admin_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -66,10 +65,7 @@ func TestInboxStatsOfEachConsumer(t *testing.T) {
 		filed{"a", "", "parked", "parked_behind", "waiting", "", 4},
 		filed{"a", "", "permanent", "settled", "discarded", "", 8},
 		filed{"b", "", "parked", "parked_behind", "waiting", "", 1})
-	status, body := b.call(t, "GET", "/admin/v1/inbox/stats", "")
-	require.Equal(t, 200, status, string(body))
-	var stats adminapi.InboxStats
-	require.NoError(t, json.Unmarshal(body, &stats))
+	stats := read[adminapi.InboxStats](t, b, "inbox/stats")
 	require.Equal(t, []adminapi.ConsumerStats{
 		{
 			Consumer: "a", Outcomes: map[string]int64{"applied": 5, "stale": 2}, Dead: 3, Parked: 4,
@@ -81,17 +77,14 @@ func TestInboxStatsOfEachConsumer(t *testing.T) {
 
 func TestLookupOfADeadLetter(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}} })
+	b := setup(t, withConsumers(admin.Consumer{Name: "a"}))
 	for want, l := range map[string]filed{
 		"waiting, too_old":         {"a", "e1", "permanent", "too_old", "waiting", "", 1},
 		"discarded, parked_behind": {"a", "e2", "parked", "parked_behind", "discarded", "", 1},
 		"replayed, stale":          {"a", "e3", "permanent", "c", "replayed", "stale", 1},
 	} {
 		b.file(t, l)
-		status, body := b.call(t, "GET", "/admin/v1/inbox/events?event_id="+l.event, "")
-		require.Equal(t, 200, status, string(body))
-		var events adminapi.InboxEvents
-		require.NoError(t, json.Unmarshal(body, &events))
+		events := read[adminapi.InboxEvents](t, b, "inbox/events?event_id="+l.event)
 		require.Len(t, events.Items, 1)
 		e := events.Items[0]
 		require.Equal(t, want, e.Outcome)
@@ -103,7 +96,7 @@ func TestLookupOfADeadLetter(t *testing.T) {
 
 func TestTheHistoryOfAType(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}, {Name: "b"}} })
+	b := setup(t, withConsumers(admin.Consumer{Name: "a"}, admin.Consumer{Name: "b"}))
 	b.file(t, filed{"a", "dead", "permanent", "c", "waiting", "", 1})
 	_, err := b.pool.Exec(t.Context(), `insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash,
 		processed_at, metadata) select c, 'e-' || n, '1970-01-01', 't.v1', '\x01', now() - n * interval '1 hour',
@@ -111,9 +104,7 @@ func TestTheHistoryOfAType(t *testing.T) {
 		from generate_series(1, 3) n cross join (values ('a'), ('b'), ('gone')) v (c)`)
 	require.NoError(t, err)
 	history := func(query string) (events []string, out adminapi.InboxHistory) {
-		status, body := b.call(t, "GET", "/admin/v1/inbox/history?type=t.v1"+query, "")
-		require.Equal(t, 200, status, string(body))
-		require.NoError(t, json.Unmarshal(body, &out))
+		out = read[adminapi.InboxHistory](t, b, "inbox/history?type=t.v1"+query)
 		for _, e := range out.Items {
 			events = append(events, e.Consumer+" "+e.EventID)
 		}
@@ -143,26 +134,24 @@ func TestALookupReadsItsOwnLetters(t *testing.T) {
 		t.Cleanup(session.Close)
 		cfg.Pool, cfg.Consumers = session, []admin.Consumer{{Name: "a"}, {Name: "b"}}
 	})
-	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", 10_000}, filed{"b", "e", "permanent", "c", "waiting", "", 1})
-	read := func() (n int) {
+	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", 1000}, filed{"b", "e", "permanent", "c", "waiting", "", 1})
+	readRows := func() (n int) {
 		_, err := session.Exec(t.Context(), `select pg_stat_force_next_flush()`)
 		require.NoError(t, err)
 		require.NoError(t, b.pool.QueryRow(t.Context(), `select seq_tup_read + coalesce(idx_tup_fetch, 0)
 			from pg_stat_user_tables where relname = 'dead_letter'`).Scan(&n))
 		return n
 	}
-	before := read()
+	before := readRows()
 	for range 3 {
-		status, body := b.call(t, "GET", "/admin/v1/inbox/events?event_id=e", "")
-		require.Equal(t, 200, status)
-		require.Contains(t, string(body), `"consumer":"b"`)
+		require.Equal(t, "b", read[adminapi.InboxEvents](t, b, "inbox/events?event_id=e").Items[0].Consumer)
 	}
-	require.Less(t, read()-before, 100)
+	require.Less(t, readRows()-before, 100)
 }
 
 func TestLookupHasTheRowAndTheDeadLetters(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}} })
+	b := setup(t, withConsumers(admin.Consumer{Name: "a"}))
 	b.file(t, filed{"a", "e1", "permanent", "id_conflict", "waiting", "", 1})
 	b.file(t, filed{"a", "e2", "permanent", "c", "replayed", "applied", 1})
 	outcomes := func(event, payload string) (list []string) {
@@ -170,10 +159,7 @@ func TestLookupHasTheRowAndTheDeadLetters(t *testing.T) {
 			payload_hash, metadata) values ('a', $1, '1970-01-01', 't.v1', sha256($2::bytea),
 			'{"processing_time_ms":3,"caller":{"mail":"m"}}')`, event, []byte(payload))
 		require.NoError(t, err)
-		_, body := b.call(t, "GET", "/admin/v1/inbox/events?event_id="+event, "")
-		var events adminapi.InboxEvents
-		require.NoError(t, json.Unmarshal(body, &events))
-		for _, e := range events.Items {
+		for _, e := range read[adminapi.InboxEvents](t, b, "inbox/events?event_id="+event).Items {
 			list = append(list, fmt.Sprint(e.Outcome, " ", e.DeadLetter != 0, " ", string(e.Metadata)))
 			if e.Metadata != nil {
 				require.EqualValues(t, 3, *e.ProcessingTimeMs)
@@ -188,9 +174,7 @@ func TestLookupHasTheRowAndTheDeadLetters(t *testing.T) {
 func TestAnEmptyConditionPicksNothing(t *testing.T) {
 	t.Parallel()
 	var calls []asked
-	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Consumers = []admin.Consumer{consumer("a", nil, nil, &calls)}
-	})
+	b := setup(t, withConsumers(consumer("a", nil, nil, &calls)))
 	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", 3})
 	for _, condition := range []string{
 		`"ids":[]`, `"key":""`, `"type":""`, `"event_id":""`, `"code":""`, `"error":""`, `"state":""`, `"limit":0`,
@@ -201,18 +185,14 @@ func TestAnEmptyConditionPicksNothing(t *testing.T) {
 			"replay":  `{"by":"ada","reason":"r","dry_run":false,"filter":` + filter + `}`,
 			"groups":  filter,
 		} {
-			status, answer := b.call(t, "POST", "/admin/v1/dead-letters/"+path, body)
-			require.Equal(t, 422, status, "%s %s: %s", path, condition, answer)
-			requireProblem(t, status, answer, 422, "invalid_value")
+			b.refuses(t, "POST", "dead-letters/"+path, body, 422, "invalid_value")
 		}
 	}
-	status, answer := b.call(t, "POST", "/admin/v1/dead-letters/discard",
-		`{"by":"ada","reason":"r","dry_run":false,"filter":{"consumer":"","key":"k"}}`)
-	requireProblem(t, status, answer, 422, "invalid_value")
+	b.refuses(t, "POST", "dead-letters/discard",
+		`{"by":"ada","reason":"r","dry_run":false,"filter":{"consumer":"","key":"k"}}`, 422, "invalid_value")
 	for _, condition := range []string{`"event_ids":[]`, `"topic":""`, `"key":""`} {
-		status, answer = b.call(t, "POST", "/admin/v1/outbox/republish",
-			`{"by":"ada","reason":"r","dry_run":false,"from":1,`+condition+`}`)
-		requireProblem(t, status, answer, 422, "invalid_value")
+		b.refuses(t, "POST", "outbox/republish",
+			`{"by":"ada","reason":"r","dry_run":false,"from":1,`+condition+`}`, 422, "invalid_value")
 	}
 	require.Empty(t, calls)
 	var waiting int
@@ -229,11 +209,7 @@ func TestHeadersKeepTheirBytes(t *testing.T) {
 		headers = '[["\ufffd", "AQ==", "/w=="], ["x", null], ["x", ""]]'`)
 	require.NoError(t, err)
 	show := func() adminapi.DeadLetter {
-		status, body := b.call(t, "GET", "/admin/v1/dead-letters/1?payload=true", "")
-		require.Equal(t, 200, status, string(body))
-		var detail adminapi.DeadLetterDetail
-		require.NoError(t, json.Unmarshal(body, &detail))
-		return detail.Letter
+		return read[adminapi.DeadLetterDetail](t, b, "dead-letters/1?payload=true").Letter
 	}
 	name := []byte{0xff}
 	require.Equal(t, []adminapi.Header{

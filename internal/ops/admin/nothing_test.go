@@ -93,7 +93,7 @@ func describedOperations(t *testing.T) (operations []operation) {
 
 // nothings leaves out false, which means no. The zero time in a text is a text like any other.
 func nothings(schema any) []any {
-	all := []any{nil, "", " ", "\t", 0, 0.0, []any{}, []any{nil}, []any{""}, []any{0}, object{}}
+	all := []any{nil, "", " ", "\t", 0, []any{}, []any{nil}, []any{""}, []any{0}, object{}}
 	if described := schema.(object); described["type"] == "string" && described["format"] == nil {
 		return all
 	}
@@ -114,8 +114,7 @@ func (o operation) bodies(t *testing.T) (bodies []string) {
 		}
 		for inner, of := range property(schema) {
 			for _, nothing := range nothings(of) {
-				bodies = append(bodies, text(t, clone(object{name: object{inner: nothing}})),
-					text(t, clone(object{name: object{"consumer": "a", "limit": 1000, inner: nothing}})))
+				bodies = append(bodies, text(t, clone(object{name: object{"consumer": "a", "limit": 1000, inner: nothing}})))
 			}
 			twice := text(t, clone(object{name: "HERE"}))
 			bodies = append(bodies, strings.Replace(twice, `"HERE"`, fmt.Sprintf(`{"code":"c",%q:null,%q:1}`, inner, inner), 1),
@@ -269,9 +268,7 @@ func TestAQuestionThatSaysNothingIsRefused(t *testing.T) {
 			continue
 		}
 		for _, query := range op.queries() {
-			status, answer := b.call(t, op.method, op.path+"?"+query, "")
-			require.Equal(t, http.StatusBadRequest, status, "%s?%s", op, query)
-			requireProblem(t, status, answer, http.StatusBadRequest, "invalid_parameter")
+			b.refuses(t, op.method, strings.TrimPrefix(op.path, admin.Prefix)+"?"+query, "", 400, "invalid_parameter")
 		}
 		for name, schema := range op.members {
 			members := property(schema)
@@ -301,28 +298,24 @@ func TestNullIsNoCondition(t *testing.T) {
 	t.Parallel()
 	b, state := world(t)
 	before := state()
-	status, answer := b.call(t, "POST", "/admin/v1/dead-letters/discard",
-		`{"by":"ada","reason":"r","dry_run":false,"filter":{"ids":null}}`)
-	requireProblem(t, status, answer, 422, "invalid_value")
-	require.Contains(t, string(answer), `"pointer":"#/filter/ids"`)
-	status, answer = b.call(t, "POST", "/admin/v1/dead-letters/replay",
-		`{"by":"ada","reason":"r","dry_run":false,"filter":{"state":"waiting","limit":5}}`)
-	requireProblem(t, status, answer, 422, "missing_filter")
-	status, answer = b.call(t, "POST", "/admin/v1/dead-letters/replay",
-		`{"by":"ada","reason":"r","dry_run":false,"filter":{"consumer":"a"},"all":true}`)
-	requireProblem(t, status, answer, 422, "invalid_value")
+	answer := b.refuses(t, "POST", "dead-letters/discard",
+		`{"by":"ada","reason":"r","dry_run":false,"filter":{"ids":null}}`, 422, "invalid_value")
+	require.Contains(t, answer, `"pointer":"#/filter/ids"`)
+	b.refuses(t, "POST", "dead-letters/replay",
+		`{"by":"ada","reason":"r","dry_run":false,"filter":{"state":"waiting","limit":5}}`, 422, "missing_filter")
+	b.refuses(t, "POST", "dead-letters/replay",
+		`{"by":"ada","reason":"r","dry_run":false,"filter":{"consumer":"a"},"all":true}`, 422, "invalid_value")
 	require.Equal(t, before, state())
 }
 
 func TestAParameterOfWhichThereIsNoValueIsNamed(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := withoutDatabase(t)
 	for query, name := range map[string]string{
 		"audit?since=2026-11-21T10:00:60Z&verb=edit": "since", "audit?until=2026-11-21t10:00:00Z": "until",
 		"audit?limit=1e2": "limit", "outbox/events?before=9223372036854775808": "before",
 	} {
-		status, answer := b.call(t, "GET", "/admin/v1/"+query, "")
-		requireProblem(t, status, answer, http.StatusBadRequest, "invalid_parameter")
-		require.Contains(t, string(answer), fmt.Sprintf(`"parameter":%q`, name), query)
+		answer := b.refuses(t, "GET", query, "", http.StatusBadRequest, "invalid_parameter")
+		require.Contains(t, answer, fmt.Sprintf(`"parameter":%q`, name), query)
 	}
 }

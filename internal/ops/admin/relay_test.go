@@ -1,7 +1,6 @@
 package admin_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"testing"
@@ -18,10 +17,7 @@ func TestTheRelayIsPausedAndResumed(t *testing.T) {
 		return b.call(t, "POST", "/admin/v1/outbox/"+verb, `{"by":"ada","reason":"moving","dry_run":`+dryRun+`}`)
 	}
 	paused := func() *adminapi.RelayPause {
-		_, body := b.call(t, "GET", "/admin/v1/outbox/status", "")
-		var status adminapi.OutboxStatus
-		require.NoError(t, json.Unmarshal(body, &status))
-		return status.Paused
+		return read[adminapi.OutboxStatus](t, b, "outbox/status").Paused
 	}
 	status, body := ask("resume", "false")
 	requireProblem(t, status, body, http.StatusConflict, "relay_not_paused")
@@ -42,9 +38,7 @@ func TestTheRelayIsPausedAndResumed(t *testing.T) {
 	status, _ = ask("resume", "false")
 	require.Equal(t, http.StatusOK, status)
 	require.Nil(t, paused())
-	_, body = b.call(t, "GET", "/admin/v1/audit?kind=outbox", "")
-	var actions adminapi.Actions
-	require.NoError(t, json.Unmarshal(body, &actions))
+	actions := read[adminapi.Actions](t, b, "audit?kind=outbox")
 	require.Len(t, actions.Items, 2)
 	require.Equal(t, "pause: running", actions.Items[0].Verb+": "+actions.Items[0].Before)
 	require.Equal(t, "resume: paused by ada", actions.Items[1].Verb+": "+actions.Items[1].Before)
@@ -58,10 +52,7 @@ func TestARefusalIsConfirmed(t *testing.T) {
 			`{"by":"ada","reason":"restored","dry_run":`+dryRun+`,"code":"`+code+`"}`)
 	}
 	refused := func() *adminapi.RelayRefusal {
-		_, body := b.call(t, "GET", "/admin/v1/outbox/status", "")
-		var status adminapi.OutboxStatus
-		require.NoError(t, json.Unmarshal(body, &status))
-		return status.Refused
+		return read[adminapi.OutboxStatus](t, b, "outbox/status").Refused
 	}
 	status, body := confirm("events_unknown", "false")
 	requireProblem(t, status, body, http.StatusNotFound, "relay_not_refused")
@@ -82,9 +73,7 @@ func TestARefusalIsConfirmed(t *testing.T) {
 	}
 	require.True(t, refused().Confirmed)
 
-	_, body = b.call(t, "GET", "/admin/v1/audit?kind=outbox&subject=events_unknown", "")
-	var actions adminapi.Actions
-	require.NoError(t, json.Unmarshal(body, &actions))
+	actions := read[adminapi.Actions](t, b, "audit?kind=outbox&subject=events_unknown")
 	require.Len(t, actions.Items, 1)
 	done := actions.Items[0]
 	require.Equal(t, []string{"ada", "confirm", "restored", "events_unknown: 2 records have no row here.", "confirmed"},
@@ -100,16 +89,10 @@ func TestLostEventsArePaged(t *testing.T) {
 			now())`, n, fmt.Sprint("e", n), []string{"even", "odd"}[n%2])
 		require.NoError(t, err)
 	}
-	ask := func(query string) (page adminapi.LostEvents) {
-		status, body := b.call(t, "GET", "/admin/v1/outbox/lost?"+query, "")
-		require.Equal(t, http.StatusOK, status, string(body))
-		require.NoError(t, json.Unmarshal(body, &page))
-		return page
-	}
 	var ids []string
 	page := adminapi.LostEvents{Next: "first"}
 	for query := "limit=2"; page.Next != ""; query = "limit=2&after=" + page.Next {
-		page = ask(query)
+		page = read[adminapi.LostEvents](t, b, "outbox/lost?"+query)
 		for _, e := range page.Items {
 			ids = append(ids, e.EventID)
 			require.Nil(t, e.Payload)
@@ -117,9 +100,8 @@ func TestLostEventsArePaged(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"e0", "e1", "e2", "e3", "e4"}, ids)
-	odd := ask("topic=users&key=odd&payload=true").Items
+	odd := read[adminapi.LostEvents](t, b, "outbox/lost?topic=users&key=odd&payload=true").Items
 	require.Len(t, odd, 2)
 	require.JSONEq(t, `{"n":1}`, string(odd[0].Payload))
-	status, body := b.call(t, "GET", "/admin/v1/outbox/lost?after=users", "")
-	requireProblem(t, status, body, http.StatusBadRequest, "invalid_parameter")
+	b.refuses(t, "GET", "outbox/lost?after=users", "", http.StatusBadRequest, "invalid_parameter")
 }

@@ -113,9 +113,7 @@ func TestAReplayThatEndsEarlySaysSo(t *testing.T) {
 func TestDeadLettersWithoutTheirConsumerAreNotReplayed(t *testing.T) {
 	t.Parallel()
 	var calls []asked
-	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Consumers = []admin.Consumer{consumer("a", nil, nil, &calls)}
-	})
+	b := setup(t, withConsumers(consumer("a", nil, nil, &calls)))
 	b.file(t, filed{"gone", "", "permanent", "c", "waiting", "", 1},
 		filed{"past", "", "permanent", "c", "discarded", "", 1})
 	for filter, want := range map[string]int{
@@ -131,9 +129,7 @@ func TestDeadLettersWithoutTheirConsumerAreNotReplayed(t *testing.T) {
 func TestAReplayReportsWhatItDidNotTry(t *testing.T) {
 	t.Parallel()
 	var calls []asked
-	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Consumers = []admin.Consumer{consumer("a", []inbox.Result{{ID: 1, Code: "handler_failed"}}, nil, &calls)}
-	})
+	b := setup(t, withConsumers(consumer("a", []inbox.Result{{ID: 1, Code: "handler_failed"}}, nil, &calls)))
 	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", 1}, filed{"gone", "", "permanent", "c", "waiting", "", 1})
 	for filter, want := range map[string]string{`{}`: "1 more wait. They were not tried", `{"limit":1}`: ""} {
 		_, line := b.replay(t, `{"by":"ada","reason":"r","dry_run":false,"all":true,"filter":`+filter+`}`)
@@ -181,9 +177,7 @@ func TestMoreFailuresThanAreListed(t *testing.T) {
 	for i := range failures {
 		failures[i] = inbox.Result{ID: int64(i), Outcome: "refused", Code: "version_gap"}
 	}
-	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Consumers = []admin.Consumer{consumer("a", failures, nil, &calls)}
-	})
+	b := setup(t, withConsumers(consumer("a", failures, nil, &calls)))
 	_, line := b.replay(t, `{"by":"ada","reason":"r","dry_run":true,"all":true,"filter":{}}`)
 	require.EqualValues(t, 250, line.Result.Failed)
 	require.Len(t, line.Result.Errors, 100)

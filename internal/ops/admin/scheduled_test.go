@@ -1,13 +1,11 @@
 package admin_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
@@ -17,16 +15,13 @@ values ($1, clock_timestamp() + $2::interval, 'com.example.reminded.v1', '/test'
 
 func TestAScheduledEventIsTakenBack(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(*admin.Config, *http.Server) {})
+	b := setup(t)
 	for name, in := range map[string]string{"later": "1 hour", "overdue": "-1 hour"} {
 		_, err := b.pool.Exec(t.Context(), scheduleRowSQL, name, in)
 		require.NoError(t, err)
 	}
-	list := func(query string) (events adminapi.ScheduledEvents) {
-		status, body := b.call(t, "GET", "/admin/v1/outbox/scheduled"+query, "")
-		require.Equal(t, http.StatusOK, status, string(body))
-		require.NoError(t, json.Unmarshal(body, &events))
-		return events
+	list := func(query string) adminapi.ScheduledEvents {
+		return read[adminapi.ScheduledEvents](t, b, "outbox/scheduled"+query)
 	}
 	cancel := func(dryRun string) (int, []byte) {
 		return b.call(t, "POST", "/admin/v1/outbox/scheduled/cancel",
@@ -51,9 +46,7 @@ func TestAScheduledEventIsTakenBack(t *testing.T) {
 	status, body := cancel("false")
 	requireProblem(t, status, body, http.StatusNotFound, "not_scheduled")
 
-	_, body = b.call(t, "GET", "/admin/v1/audit?kind=scheduled_event", "")
-	var actions adminapi.Actions
-	require.NoError(t, json.Unmarshal(body, &actions))
+	actions := read[adminapi.Actions](t, b, "audit?kind=scheduled_event")
 	require.Len(t, actions.Items, 1)
 	require.Equal(t, "ada cancel later: agreed", actions.Items[0].By+" "+actions.Items[0].Verb+
 		" "+actions.Items[0].Subject+": "+actions.Items[0].Reason)

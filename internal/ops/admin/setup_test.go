@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,16 +37,27 @@ type bundle struct {
 	client    *http.Client
 }
 
-func setup(t *testing.T, change ...func(*admin.Config, *http.Server)) *bundle {
+type option = func(*admin.Config, *http.Server)
+
+func setup(t *testing.T, change ...option) *bundle {
 	t.Helper()
-	b := &bundle{
-		pool:      pgtest.New(t, migrations.Audit, migrations.Outbox, migrations.Inbox),
-		publisher: &publisher{}, client: &http.Client{Transport: &http.Transport{
-			DisableKeepAlives: true, ExpectContinueTimeout: time.Minute,
-		}},
-	}
+	pool := pgtest.New(t, migrations.Audit, migrations.Outbox, migrations.Inbox)
+	b := withoutDatabase(t, append([]option{func(cfg *admin.Config, _ *http.Server) { cfg.Pool = pool }}, change...)...)
+	b.pool = pool
+	return b
+}
+
+func withConsumers(consumers ...admin.Consumer) option {
+	return func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = consumers }
+}
+
+func withoutDatabase(t *testing.T, change ...option) *bundle {
+	t.Helper()
+	transport := &http.Transport{ExpectContinueTimeout: time.Minute}
+	t.Cleanup(transport.CloseIdleConnections)
+	b := &bundle{publisher: &publisher{}, client: &http.Client{Transport: transport}}
 	cfg := admin.Config{
-		Service: "test", Environment: "here", Token: token, Pool: b.pool, Publisher: b.publisher,
+		Service: "test", Environment: "here", Token: token, Publisher: b.publisher,
 		Readiness: func() service.Readiness { return service.Readiness{Status: service.StatusReady} },
 		Metrics:   prometheus.NewRegistry(), Topics: &brokerTopics{},
 		Log: slog.New(slog.DiscardHandler),
@@ -115,6 +127,21 @@ func (b *bundle) callAs(t *testing.T, authorization, method, path, body string) 
 	return response.StatusCode, content
 }
 
+func read[T any](t *testing.T, b *bundle, path string) (answer T) {
+	t.Helper()
+	status, content := b.call(t, http.MethodGet, "/admin/v1/"+path, "")
+	require.Equal(t, http.StatusOK, status, string(content))
+	require.NoError(t, json.Unmarshal(content, &answer))
+	return answer
+}
+
+func (b *bundle) refuses(t *testing.T, method, path, body string, status int, code string) (problem string) {
+	t.Helper()
+	given, content := b.operate(t, method, "/admin/v1/"+path, body)
+	requireProblem(t, given, content, status, code)
+	return string(content)
+}
+
 func requireProblem(t *testing.T, status int, body []byte, wantStatus int, code string) {
 	t.Helper()
 	var problem web.Problem
@@ -129,13 +156,9 @@ func (b *bundle) add(t *testing.T, n int) {
 	o, err := outbox.New(outbox.Config{Source: "/test"})
 	require.NoError(t, err)
 	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
-		for range n {
-			_, err := o.Add(t.Context(), tx, event.Event{Type: "t.v1", Topic: "topic", Key: "k", Data: []byte(`{}`)})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		one := event.Event{Type: "t.v1", Topic: "topic", Key: "k", Data: []byte(`{}`)}
+		_, err := o.Add(t.Context(), tx, slices.Repeat([]event.Event{one}, n)...)
+		return err
 	}))
 	_, err = b.pool.Exec(t.Context(), `update public.outbox_cursor set done = pg_current_snapshot(), head = $1`, n)
 	require.NoError(t, err)

@@ -34,7 +34,7 @@ func stationsOf(
 	t *testing.T, metrics prometheus.Gatherer, ready service.Readiness,
 ) (adminapi.Stations, map[string]string) {
 	t.Helper()
-	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
+	b := withoutDatabase(t, func(cfg *admin.Config, _ *http.Server) {
 		cfg.Metrics, cfg.Token = metrics, ""
 		cfg.Consumers = []admin.Consumer{{Name: "profile", Topic: "users"}}
 		cfg.Readiness = func() service.Readiness { return ready }
@@ -63,7 +63,7 @@ func (f gathererFunc) Gather() ([]*dto.MetricFamily, error) { return f() }
 func TestMetricsAndReadinessAreReadConcurrently(t *testing.T) {
 	t.Parallel()
 	both := make(chan struct{})
-	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
+	b := withoutDatabase(t, func(cfg *admin.Config, _ *http.Server) {
 		cfg.Metrics = gathererFunc(func() ([]*dto.MetricFamily, error) {
 			both <- struct{}{}
 			return nil, nil

@@ -21,12 +21,9 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-func (b *bundle) story(t *testing.T, path string) (story adminapi.Story) {
+func (b *bundle) story(t *testing.T, path string) adminapi.Story {
 	t.Helper()
-	status, answer := b.call(t, http.MethodGet, "/admin/v1/story/"+path, "")
-	require.Equal(t, http.StatusOK, status, string(answer))
-	require.NoError(t, json.Unmarshal(answer, &story))
-	return story
+	return read[adminapi.Story](t, b, "story/"+path)
 }
 
 type oneRecord struct{ id string }
@@ -138,7 +135,7 @@ returning id::text`).Scan(&letter))
 
 func TestTheStoryOfAReplayedEvent(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}} })
+	b := setup(t, withConsumers(admin.Consumer{Name: "a"}))
 	b.file(t, filed{"a", "e", "permanent", "schema_violation", "replayed", "applied", 1})
 	_, err := b.pool.Exec(t.Context(), `update dead_letter set failed_at = settled_at - interval '1 hour',
 		first_failed_at = settled_at - interval '1 hour'`)

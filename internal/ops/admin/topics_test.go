@@ -26,7 +26,7 @@ func (b *brokerTopics) Behind(context.Context, string) (map[string]int64, error)
 func TestTopicsOfEventsComeBeforeThoseOfCopies(t *testing.T) {
 	t.Parallel()
 	broker := &brokerTopics{map[string]int32{"t": 12, "dlq.t": 6, "new": 3}, map[string]int64{"slow": 7}}
-	b := setup(t, func(c *admin.Config, _ *http.Server) { c.Topics = broker })
+	b := withoutDatabase(t, func(c *admin.Config, _ *http.Server) { c.Topics = broker })
 	status, body := b.call(t, "GET", "/admin/v1/outbox/topics", "")
 	require.Equal(t, http.StatusOK, status)
 	require.JSONEq(t, `{"items":[

@@ -55,7 +55,7 @@ func TestWindowsComeToTheSame(t *testing.T) {
 	s := settled(t)
 	whole := s.verify(t)
 	cfg := s.config()
-	cfg.Window = 2
+	cfg.Window = 3
 	parts := run(t, cfg)
 	requireWhole(t, parts)
 	parts.At = whole.At
@@ -149,14 +149,19 @@ func (s *system) admin(t *testing.T) sarama.ClusterAdmin {
 	return admin
 }
 
+func (s *system) deleteRecords(t *testing.T) {
+	t.Helper()
+	gone := map[int32]int64{}
+	for p, records := range s.records(t) {
+		gone[int32(p)] = int64(len(records))
+	}
+	require.NoError(t, s.admin(t).DeleteRecords(s.topic, gone))
+}
+
 func TestWhatTheTopicForgotIsNotVerifiable(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
-	gone := map[int32]int64{}
-	for p := range int32(partitions) {
-		gone[p] = int64(len(s.records(t, p, 0)))
-	}
-	require.NoError(t, s.admin(t).DeleteRecords(s.topic, gone))
+	s.deleteRecords(t)
 	verdict := s.verify(t)
 	requireClean(t, verdict)
 	require.False(t, verdict.Whole())
@@ -322,14 +327,12 @@ func TestALossIsJudgedByTheTimeInTheID(t *testing.T) {
 	s := settled(t)
 	byProducer := map[string]*string{"message.timestamp.type": new("CreateTime")} // the log begins an hour ago
 	require.NoError(t, s.admin(t).AlterConfig(sarama.TopicResource, s.topic, byProducer, false))
-	gone := map[int32]int64{}
+	s.deleteRecords(t)
 	for p := range int32(partitions) {
-		gone[p] = int64(len(s.records(t, p, 0)))
 		s.lay(t, event.Event{
 			ID: "of another", Source: "/other", Type: "x", Key: "x", Time: time.Now().Add(-time.Hour), Data: []byte("{}"),
 		}, p)
 	}
-	require.NoError(t, s.admin(t).DeleteRecords(s.topic, gone))
 	s.exec(t, `delete from outbox`)
 	s.tamper = func([]*message.Message) []*message.Message { return nil }
 	outboxtest.Commit(t, s.outbox, s.pool, event.Event{

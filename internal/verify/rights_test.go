@@ -91,9 +91,7 @@ func TestATopicOfEarlierIsCompared(t *testing.T) {
 func TestProgressHasATotal(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
-	for range 5 {
-		s.add(t, keysOf(100)...)
-	}
+	s.add(t, keysOf(500)...)
 	s.publish(t)
 	cfg := s.config()
 	var said [][2]int64

@@ -82,11 +82,14 @@ func newSystem(t *testing.T, more ...migrations.Set) *system {
 
 func (s *system) add(t *testing.T, keys ...string) (ids []string) {
 	t.Helper()
+	var events []event.Event
 	for _, key := range keys {
-		added := outboxtest.Commit(t, s.outbox, s.pool, event.Event{
+		events = append(events, event.Event{
 			Type: inboxtest.Type, Topic: s.topic, Key: key, Data: []byte(`{"value":"` + key + `"}`),
 		})
-		ids = append(ids, added[0].ID)
+	}
+	for _, added := range outboxtest.Commit(t, s.outbox, s.pool, events...) {
+		ids = append(ids, added.ID)
 	}
 	return ids
 }
@@ -133,17 +136,35 @@ func (p tampered) PublishContext(ctx context.Context, topic string, msgs ...*mes
 	return nil
 }
 
-func (s *system) records(t *testing.T, partition int32, from int64) (all []*message.Message) {
+// records returns those of each topic-partition.
+func (s *system) records(t *testing.T) [][]*message.Message {
 	t.Helper()
-	ends, err := s.ends(t.Context())
-	require.NoError(t, err)
-	all, err = s.scan(t.Context(), partition, from, ends[partition])
-	require.NoError(t, err)
+	all := make([][]*message.Message, partitions)
+	require.NoError(t, s.ask(t.Context(), func(c kafka.Cluster) error {
+		ofTopic, err := c.Partitions(s.topic)
+		require.NoError(t, err)
+		from, err := c.Offsets(s.topic, ofTopic, sarama.OffsetOldest)
+		require.NoError(t, err)
+		to, err := c.Offsets(s.topic, ofTopic, sarama.OffsetNewest)
+		require.NoError(t, err)
+		for p := range all {
+			_, err := c.Scan(s.topic, int32(p), from[p], to[p], func(m *message.Message) error {
+				all[p] = append(all[p], m)
+				return nil
+			})
+			require.NoError(t, err)
+		}
+		return nil
+	}))
 	return all
 }
 
+func (s *system) ask(ctx context.Context, question func(c kafka.Cluster) error) error {
+	return kafka.Ask(ctx, kafka.Config{Brokers: s.brokers}, "ask for the log", question)
+}
+
 func (s *system) ends(ctx context.Context) (ends []int64, err error) {
-	err = kafka.Ask(ctx, kafka.Config{Brokers: s.brokers}, "find the ends", func(c kafka.Cluster) error {
+	err = s.ask(ctx, func(c kafka.Cluster) error {
 		all, err := c.Partitions(s.topic)
 		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
 			return nil
@@ -157,7 +178,7 @@ func (s *system) ends(ctx context.Context) (ends []int64, err error) {
 }
 
 func (s *system) scan(ctx context.Context, partition int32, from, to int64) (all []*message.Message, err error) {
-	err = kafka.Ask(ctx, kafka.Config{Brokers: s.brokers}, "scan", func(c kafka.Cluster) error {
+	err = s.ask(ctx, func(c kafka.Cluster) error {
 		_, err := c.Scan(s.topic, partition, from, to, func(m *message.Message) error {
 			all = append(all, m)
 			return nil
@@ -167,41 +188,28 @@ func (s *system) scan(ctx context.Context, partition int32, from, to int64) (all
 	return all, err
 }
 
-func (s *system) consume(t *testing.T, skip ...string) {
+func (s *system) consume(t *testing.T) {
 	t.Helper()
+	records := s.records(t)
 	for name, in := range s.inboxes {
 		if s.handled[name] == nil {
 			s.handled[name] = map[int32]int64{}
 		}
 		handle := in.Middleware(s.mux.HandleMessage)
-		for p := range int32(partitions) {
-			for _, m := range s.records(t, p, s.handled[name][p]) {
-				if !slices.Contains(skip, m.UUID) {
-					_, err := handle(m)
-					require.NoError(t, err)
-				}
-				origin, _ := event.OriginFrom(m.Context())
-				s.handled[name][p] = origin.Offset + 1
+		for _, m := range slices.Concat(records...) {
+			origin, _ := event.OriginFrom(m.Context())
+			if next := s.handled[name]; origin.Offset >= next[origin.Partition] {
+				next[origin.Partition] = origin.Offset + 1
+				_, err := handle(m)
+				require.NoError(t, err)
 			}
 		}
-		s.commitOffsets(t, name)
+		require.NoError(t, s.commitOffsets(name, s.handled[name]))
 	}
 }
 
-func (s *system) commitOffsets(t *testing.T, name string) {
-	t.Helper()
-	require.NoError(t, s.commitWith(name, s.handled[name]))
-}
-
-func (s *system) commitAll(ctx context.Context, name string, next map[int32]int64) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return s.commitWith(name, next)
-}
-
-// commitWith is not a member of the group, like an operator's tool.
-func (s *system) commitWith(name string, offsets map[int32]int64) error {
+// commitOffsets is not a member of the group, like an operator's tool.
+func (s *system) commitOffsets(name string, offsets map[int32]int64) error {
 	client, err := sarama.NewClient(s.brokers, kafka.Config{Brokers: s.brokers}.WithDefaults().Producer())
 	if err != nil {
 		return err

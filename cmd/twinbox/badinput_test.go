@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -14,19 +12,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/service"
 )
-
-func TestAServiceThatRunsBeside(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	operators := `{"services":{"customer":"127.0.0.1:1","order":"127.0.0.1:1"},"token":"t"}`
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "operators.json"), []byte(operators), 0o600))
-	another := twinbox(t, "outbox", "status", "--dir", folder, "--service", "order")
-	require.Contains(t, another.stderr, "order")
-	require.Equal(t, service.ExitFailure, another.code)
-	none := twinbox(t, "outbox", "status", "--dir", folder, "--service", "ordr")
-	require.Contains(t, none.stderr, "--service: there is no ordr, but customer, order")
-	require.Equal(t, service.ExitUsage, none.code)
-}
 
 func TestExitCodesOfErrors(t *testing.T) {
 	t.Parallel()

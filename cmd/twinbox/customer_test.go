@@ -24,30 +24,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-func TestCustomerAndNotificationHaveFlags(t *testing.T) {
-	t.Setenv(tokenVariable, "t")
-	accounts := map[string]string{"accounts": "c:1"}
-	for name, c := range map[string]struct {
-		operator Connection
-		asked    []string
-	}{
-		"both":    {Connection{twoAdmins: twoAdmins{"a:1", "b:1"}}, []string{"customer", "notification"}},
-		"one":     {Connection{twoAdmins: twoAdmins{"a:1", "b:1"}, Service: "customer"}, []string{"customer"}},
-		"another": {Connection{twoAdmins: twoAdmins{"", "b:1"}, Admin: accounts}, []string{"notification", "accounts"}},
-	} {
-		services, err := c.operator.services()
-		require.NoError(t, err, name)
-		var asked []string
-		for _, s := range services {
-			asked = append(asked, s.Name)
-		}
-		require.Equal(t, c.asked, asked, name)
-	}
-	_, err := (&Connection{twoAdmins: twoAdmins{NotificationAdmin: "b:1"}, Service: "customer"}).services()
-	require.ErrorContains(t, err, "--admin customer=HOST:PORT")
-	require.Contains(t, twinbox(t, "dlq", "list", "--help").stdout, "TWINBOX_CUSTOMER_ADMIN")
-}
-
 func TestBadCommandLines(t *testing.T) {
 	t.Parallel()
 	h := shared(t)
@@ -123,16 +99,13 @@ func TestBadCommandLines(t *testing.T) {
 			plain := h.twinbox(t, c.args...)
 			require.Equal(t, service.ExitUsage, plain.code, plain.stderr)
 			require.Contains(t, plain.stderr, c.says)
-			var document struct {
-				Error struct {
-					Code, Message string
-					Exit          int
-				}
-			}
-			h.twinbox(t, append(c.args, "--json")...).json(t, &document)
-			require.Equal(t, service.ExitUsage, document.Error.Exit)
-			require.NotEmpty(t, document.Error.Code)
 		})
+	}
+	for _, args := range [][]string{{"dlq", "list", "--colour"}, {"dlq", "replay"}, {"mail", "retry", "17"}} {
+		var document failureDocument
+		h.twinbox(t, append(args, "--json")...).json(t, &document)
+		require.Equal(t, service.ExitUsage, document.Error.Exit)
+		require.NotEmpty(t, document.Error.Code)
 	}
 }
 
@@ -426,48 +399,6 @@ func TestTraceByWhatPeopleHave(t *testing.T) {
 	require.Equal(t, exitNotFound, h.twinbox(t, "trace", "nobody@example.org").code)
 	require.Equal(t, exitNotFound, h.twinbox(t, "trace", "customer.users.v1[0]@999999").code)
 	require.Equal(t, exitNotFound, h.twinbox(t, "trace", "nothing[0]@0").code)
-}
-
-func TestOutboxRepublish(t *testing.T) {
-	t.Parallel()
-	h := shared(t)
-	id := h.signUp(t, "republish@example.org")
-	h.tail(t, id, 2)
-
-	dry := h.twinbox(t, "outbox", "republish", "--key", id)
-	require.Zero(t, dry.code, dry.stderr)
-	require.Equal(t, "Would republish 1 event of customer.\nWould republish 1 event of notification.\n"+
-		"Nothing was changed. To do it, add: --yes --reason \"why\"\n", dry.stdout)
-	done := h.twinbox(t, "outbox", "republish", "--key", id, "--yes", "--reason", "a test", "--by", "ada", "--json")
-	require.Zero(t, done.code, done.stderr)
-	var sum effects
-	done.json(t, &sum)
-	require.EqualValues(t, 2, sum.Count)
-	require.False(t, sum.DryRun)
-
-	none := h.twinbox(t, "outbox", "republish", "--key", "none")
-	require.Zero(t, none.code, "nothing to do is no failure: %s", none.stderr)
-	require.Contains(t, none.stdout, "0 events")
-}
-
-func TestOutboxRelease(t *testing.T) {
-	t.Parallel()
-	h := shared(t)
-	unknown := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", "none")
-	require.Equal(t, exitNotFound, unknown.code)
-	require.Contains(t, unknown.stderr, "not_parked")
-
-	key := uuid.NewString()
-	h.exec(t, h.at.Databases["customer"], `insert into public.outbox_parked (topic, key, reason, permanent) `+
-		`values ('customer.users.v1', $1, 'a test', true)`, key)
-	dry := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", key)
-	require.Zero(t, dry.code, dry.stderr)
-	require.Contains(t, dry.stdout, "Would release 1 key of customer.")
-	require.Contains(t, h.twinbox(t, "outbox", "status").stdout, key)
-	done := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", key,
-		"--yes", "--reason", "a test")
-	require.Zero(t, done.code, done.stderr)
-	require.Equal(t, "Released 1 key of customer.\n", done.stdout)
 }
 
 func (h *stack) exec(t *testing.T, dsn, sql string, args ...any) {

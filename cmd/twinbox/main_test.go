@@ -14,7 +14,7 @@ func TestUsage(t *testing.T) {
 		stdout, stderr string
 	}{
 		"help":            {[]string{"--help"}, 0, "TWINBOX_*", ""},
-		"help of dlq":     {[]string{"dlq", "list", "--help"}, 0, "TWINBOX_ADMIN", ""},
+		"help of dlq":     {[]string{"dlq", "list", "--help"}, 0, "TWINBOX_CUSTOMER_ADMIN", ""},
 		"no command":      {nil, 2, "", "twinbox: expected"},
 		"unknown command": {[]string{"walk"}, 2, "", "walk"},
 		"unknown flag":    {[]string{"dlq", "list", "--port=1"}, 2, "", "--port"},

@@ -191,9 +191,9 @@ func TestViewersShareOnePoll(t *testing.T) {
 	b := setup(t, func(c *Config) { c.Interval = 50 * time.Millisecond })
 	began := time.Now()
 	var viewers sync.WaitGroup
-	for range 20 {
+	for range 10 {
 		viewers.Go(func() {
-			for range 20 {
+			for range 10 {
 				status, _ := b.get(t, "/")
 				require.Equal(t, http.StatusOK, status)
 			}

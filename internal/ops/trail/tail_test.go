@@ -41,9 +41,9 @@ func TestTailReadsBackwardsInSteps(t *testing.T) {
 	rare := newEvent("k")
 	rare.Type = "test.rare.v1"
 	commit(t, o, pool, newEvent("a"), rare, rare)
-	_, err := pool.Exec(t.Context(), `select setval('outbox_position_seq', 497000)`) // a rollback leaves a gap, too
+	_, err := pool.Exec(t.Context(), `select setval('outbox_position_seq', 498500)`) // a rollback leaves a gap, too
 	require.NoError(t, err)
-	addMany(t, o, pool, 3000, 100)
+	addMany(t, o, pool, 1500, 100)
 	var entries []Entry
 	var asked []int64
 	for before := int64(0); ; {
@@ -66,6 +66,6 @@ func TestTailReadsBackwardsInSteps(t *testing.T) {
 	require.NoError(t, err)
 	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
-	require.Contains(t, strings.Join(plan, "\n"), "Rows Removed by Filter: 1000\n", "of 3,003")
+	require.Contains(t, strings.Join(plan, "\n"), "Rows Removed by Filter: 1000\n", "of 1,503")
 	require.NotContains(t, strings.Join(plan, "\n"), "Seq Scan on outbox_1 ")
 }

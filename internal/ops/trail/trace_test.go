@@ -90,11 +90,11 @@ func TestAnEventOfAForeignID(t *testing.T) {
 func TestNothingIsFoundByReadingTheTable(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
-	const rows = 60_000
+	const rows = 24_000
 	_, err := pool.Exec(t.Context(), `
 insert into outbox (event_id, event_type, source, topic, key, version, occurred_at, headers, payload)
 select (lpad(to_hex((extract(epoch from now()) * 1000)::bigint + n), 12, '0') || '7' || substr(md5(n::text), 1, 3)
-    || '8' || substr(md5(n::text), 4, 15))::uuid, 't.v1', '/test', 'topic', md5((n % 20000)::text), 1 + n / 20000,
+    || '8' || substr(md5(n::text), 4, 15))::uuid, 't.v1', '/test', 'topic', md5((n % 8000)::text), 1 + n / 8000,
     now(), case when n % 3 = 0 then jsonb_build_object('ce_causationid', md5('cause' || n)) end,
     decode(repeat('00', 200), 'hex')
 from generate_series(1, $1) n`, rows)
@@ -105,7 +105,7 @@ from generate_series(1, $1) n`, rows)
 	require.NoError(t, err)
 	var id, key, cause string
 	require.NoError(t, pool.QueryRow(t.Context(), `select event_id::text, key, headers->>'ce_causationid' from outbox
-		where position = 30000`).Scan(&id, &key, &cause))
+		where position = 12000`).Scan(&id, &key, &cause))
 	var pages int
 	require.NoError(t, pool.QueryRow(t.Context(),
 		`select pg_relation_size('outbox_1') / current_setting('block_size')::int`).Scan(&pages))

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-// CallCommand is "twinbox call".
 type CallCommand struct {
 	Change
 

@@ -17,8 +17,7 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// Change has the flags of every command that changes something. It is the body of the request, too: its json tags name
-// the members.
+// Change has the flags of every command that changes something, and is the body of its request.
 type Change struct {
 	DryRun bool   `json:"dry_run" kong:"-"`
 	Yes    bool   `json:"-" help:"Do it. Without this the command shows its effect and changes nothing." env:"-"`
@@ -26,7 +25,6 @@ type Change struct {
 	By     string `json:"by" help:"Your name, for the audit. Default: the user of this process." env:"-" placeholder:"NAME"`
 }
 
-// AfterApply fills the optional flags.
 func (c *Change) AfterApply() error {
 	if c.Yes && strings.TrimSpace(c.Reason) == "" {
 		return usage("--yes needs --reason: the audit shows why things were changed")
@@ -40,7 +38,7 @@ func (c *Change) AfterApply() error {
 	return nil
 }
 
-// ProvideServices finds the services and asks for their names. One that does not answer fails in its turn.
+// ProvideServices asks the services for their names. One that does not answer fails in its turn.
 func (c *Change) ProvideServices(ctx context.Context, at *Connection) ([]*client.Service, error) {
 	services, err := at.services()
 	if err != nil {
@@ -49,13 +47,12 @@ func (c *Change) ProvideServices(ctx context.Context, at *Connection) ([]*client
 	return services, askWho(ctx, services)
 }
 
-// ProvideEffect reads the tags that name the effect of a command.
 func (c *Change) ProvideEffect(command *kong.Context) effect {
 	tag := command.Selected().Tag
 	return effect{tag.Get("post"), tag.Get("done"), tag.Get("would"), tag.Get("thing"), tag.Get("after")}
 }
 
-// Run makes the change that the command's tag names, in the service that knows the thing.
+// Run makes the change in the service that knows the thing.
 func (c *Change) Run(
 	ctx context.Context, command *kong.Context, to *streams, services []*client.Service, what effect,
 ) error {
@@ -65,7 +62,7 @@ func (c *Change) Run(
 	return whoHasIt(ctx, to, services, what, client.Post(what.post, command.Selected().Target.Addr().Interface()))
 }
 
-// checkOne refuses several services where each has its own thing, as the tag of the path's command states.
+// checkOne refuses several services for a command with the tag one.
 func checkOne(command *kong.Context, post string, services []*client.Service) error {
 	isOne := slices.ContainsFunc(command.Model.Leaves(false), func(n *kong.Node) bool {
 		return n.Tag.Get("post") == post && n.Tag.Has("one")

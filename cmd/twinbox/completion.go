@@ -9,12 +9,10 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// CompletionCommand is "twinbox completion".
 type CompletionCommand struct {
 	Shell string `arg:"" help:"Of this shell: bash, zsh or fish." enum:"bash,zsh,fish"`
 }
 
-// Help returns the text after the command's own line.
 func (CompletionCommand) Help() string {
 	return "For this shell alone: source <(twinbox completion bash). For every new one, put that line into ~/.bashrc; " +
 		"zsh takes it in ~/.zshrc, and fish takes twinbox completion fish | source.\n\n"
@@ -38,14 +36,12 @@ compdef _twinbox twinbox bin/twinbox ./bin/twinbox`,
 	"fish": `complete -c twinbox -a '(twinbox complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'`,
 }
 
-// Run writes the shell's script.
 func (c *CompletionCommand) Run(to *streams) error {
 	to.say("%s", completions[c.Shell])
 	return to.broken
 }
 
-// CompleteCommand is "twinbox complete", which the shells' scripts call. It finds the services by the variables and in
-// the folder .twinbox.
+// CompleteCommand is called by the shells' scripts.
 type CompleteCommand struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
@@ -83,8 +79,7 @@ func (c *CompleteCommand) Run(ctx context.Context, command *kong.Context, to *st
 // A person waits for the tab.
 const completionTimeout = time.Second
 
-// wordsOf returns the values of an enum, and the members that the tag names in a listing, such as
-// "outbox status: refused.code".
+// wordsOf returns the values of an enum, and members of a listing: of the tag "outbox status: refused.code".
 func wordsOf(ctx context.Context, at *Connection, value *kong.Value) []string {
 	words := value.EnumSlice()
 	if value.Name == "service" {

@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-// DLQCommands are "twinbox dlq ...".
 type DLQCommands struct {
 	List    DLQList    `cmd:"" aliases:"ls" help:"The dead letters that wait, grouped by error."`
 	Show    DLQShow    `cmd:"" aliases:"get" help:"One dead letter and its history."`
@@ -68,7 +67,6 @@ func parseIDs(
 	return ids, of, nil
 }
 
-// DLQList is "twinbox dlq list".
 type DLQList struct {
 	Listing `json:"-"`
 	LetterFilter
@@ -80,7 +78,7 @@ type DLQList struct {
 	After string `json:"-" help:"With --each: those after this one, such as customer/100; the next page." env:"-" placeholder:"ID"`
 }
 
-// AfterApply refuses pages of errors, which have none.
+// Errors are not listed in pages.
 func (c *DLQList) AfterApply() error {
 	switch {
 	case !c.Each && (c.Limit != nil || c.All || c.After != ""):
@@ -91,7 +89,6 @@ func (c *DLQList) AfterApply() error {
 	return nil
 }
 
-// Run asks every service.
 func (c *DLQList) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	ids, services, err := parseIDs(strings.Fields(c.After), services)
 	if err != nil {
@@ -143,7 +140,6 @@ func (c *DLQList) warnOfOthers(ctx context.Context, to *streams, services []*cli
 
 const maxLimit = 1000
 
-// DLQShow is "twinbox dlq show".
 type DLQShow struct {
 	ID      string `arg:"" help:"The dead letter, such as customer/17." names:"dlq list --each: ref"`
 	Payload bool   `help:"Show the payload too, which holds personal data." env:"-"`
@@ -154,7 +150,6 @@ const letterLines = "id ref, consumer consumer, event event_id, type type, key k
 	"first first_failed_at time, failed failed_at time, replays replays, edited edited_at time, editor edited_by, " +
 	"payload payload bytes, edited_to edited_payload bytes, next ref next"
 
-// Run asks the service that the id names.
 func (c *DLQShow) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	s, detail, err := getLetter(ctx, services, c.ID, c.Payload)
 	if err != nil {
@@ -210,7 +205,6 @@ func stateOf(l item, state string) string {
 	return state
 }
 
-// nextStep is the advice for a dead letter that waits.
 func nextStep(l item, ref string) string {
 	code := l.text("code")
 	switch {

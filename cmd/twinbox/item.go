@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// Numbers stay as they came.
 type item map[string]any
 
 // UnmarshalJSON keeps numbers as text.

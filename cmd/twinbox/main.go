@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.Vars{"version": version()},
 	)
 	command, err := parser.Parse(args)
-	if exit >= 0 { // --help
+	if exit >= 0 {
 		return exit
 	}
 	if err != nil {

@@ -20,10 +20,10 @@ type consumed struct {
 	half
 	Consumer
 	counts  *Consumed
-	from    int64                 // the inbox remembers events from then on
-	letters map[uint64]bool       // of dead letters; see letterOf
-	keys    map[string]*keyInTurn // of this pass
-	missing []fact                // records of all passes that have neither row nor dead letter and may be stale
+	from    int64 // the inbox remembers events from then on
+	letters map[uint64]bool
+	keys    map[string]*keyInTurn
+	missing []fact // of all passes: records without row and dead letter that may be stale
 }
 
 type keyInTurn struct {
@@ -40,8 +40,8 @@ func newConsumed(l *look, of Consumer, counts *Consumed) *consumed {
 	}}
 }
 
-// The order is fixed: offsets before the inbox, the topic last (see the package comment).
 func (c *consumed) compare(ctx context.Context) error {
+	// The order is that of the package comment.
 	err := c.eachPass(ctx, c.readOffsets, c.readInbox, c.readLetters, c.readKeys, c.readHorizon, c.readTopic,
 		func(context.Context) error {
 			group(c.facts, byID, c.judgeEvent)
@@ -144,7 +144,6 @@ func (c *consumed) readLetters(ctx context.Context) error {
 }
 
 type (
-	// content is an id with its payload.
 	content struct {
 		id   string
 		hash uint64
@@ -184,7 +183,6 @@ func (c *consumed) readHorizon(ctx context.Context) error {
 	return nil
 }
 
-// Each record is counted, and its version compared, as it passes.
 func (c *consumed) readTopic(ctx context.Context) error {
 	return c.readRecords(ctx, func(m *message.Message, o event.Origin) {
 		r := c.factOf(m, o)
@@ -230,7 +228,6 @@ func (c *consumed) judgeEvent(rows, records []fact) {
 	}
 }
 
-// isKnown judges a record below the committed offset.
 func (c *consumed) isKnown(r fact, rows []fact) bool {
 	switch {
 	case len(rows) > 0 && (rows[0].content == r.content || c.OnlyWarns),
@@ -284,8 +281,8 @@ func (c *consumed) follow(r fact) {
 	}
 }
 
-// judgeVersions is V6. It compares with the highest version of the topic only for keys whose first version is there:
-// retention may have removed the highest one, or the log was made anew.
+// judgeVersions is V6. Where the first version of a key is gone, the highest one may be, too: retention removed it, or
+// the log was made anew.
 func (c *consumed) judgeVersions() {
 	isWhole := !slices.ContainsFunc(c.parts, func(p part) bool { return p.isCut() || p.isOpen })
 	for key, k := range c.keys {
@@ -299,9 +296,8 @@ func (c *consumed) judgeVersions() {
 	}
 }
 
-// judgeMissing is V4 of an ordered consumer's records without row and dead letter: they are stale or lost. A stale one
-// has a different event of its key before it, with the same or a higher version. It reads the topic again for their
-// keys.
+// judgeMissing is V4 of an ordered consumer's records without row and dead letter. A stale one has a different event of
+// its key before it, with the same or a higher version; the others are lost.
 func (c *consumed) judgeMissing(ctx context.Context) error {
 	if len(c.missing) == 0 {
 		return nil

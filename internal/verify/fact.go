@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// fact is one side's knowledge of an event: a row of the outbox, a record of the topic, or a row of the inbox.
+// fact is a row of the outbox, a record of the topic, or a row of the inbox.
 type fact struct {
 	id, key, eventType string // of a row of the inbox: without its key
 	content            uint64 // a hash of what must not change
@@ -103,7 +103,7 @@ func shortHash(hash []byte) uint64 {
 	return binary.BigEndian.Uint64(hash)
 }
 
-// never is later than any record.
+// Later than any record.
 const never = math.MaxInt64 / 2
 
 // addedAt prefers the time in a UUIDv7: a caller sets the business time. A record may have no time.
@@ -118,5 +118,5 @@ func addedAt(id string, otherwise time.Time) int64 {
 	return otherwise.Unix()
 }
 
-// clocks is the allowed difference of two machines' clocks where a time decides between forgotten and lost.
-const clocks = 300 // seconds
+// clocks is the allowed difference of two clocks in seconds, where a time decides between forgotten and lost.
+const clocks = 300

@@ -15,14 +15,13 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-// half is one comparison of a look: rows with the records of a topic. Where they exceed the window, both are read
-// several times, with a part of the ids and keys in each pass.
+// half compares rows with the records of a topic. Where they exceed the window, both are read several times, with a
+// part of the ids and keys in each pass.
 type half struct {
 	*look
-	subject string // the topic, or the consumer
-	topic   string
-	group   string // of the consumer; empty: of an outbox
-	// countRows is a statement about the subject.
+	subject   string
+	topic     string
+	group     string // of the consumer; empty: of an outbox
 	countRows string
 
 	passes, pass uint64
@@ -30,13 +29,13 @@ type half struct {
 	facts        []fact
 }
 
-// part is a topic-partition: how much of its log was read, and how much that log no longer holds.
+// part is how much of a topic-partition was read, and how much its log no longer holds.
 type part struct {
-	oldest    int64 // the first offset that the log has
+	oldest    int64
 	from      int64 // the first one that was read
 	firstAt   int64 // no record that was read is older; without one: never
 	firstEnd  int64 // where the log ended before the rows were read
-	end       int64 // records were read up to here
+	end       int64
 	isOpen    bool  // an open transaction lies before the log's end, so records behind it were not read
 	committed int64 // of a consumer: records below it must be in the inbox; -1: not known
 }
@@ -173,8 +172,8 @@ func (h *half) hasMoved(key string, partition int32) bool {
 
 const pageRows = 5000
 
-// readPages reads a page at a time: an open transaction would keep a table partition from being dropped. The last
-// argument is the size of a page. The others are computed for each page, from the last row before it.
+// readPages keeps no transaction open, which would keep a table partition from being dropped. The statement's last
+// argument is the size of a page; the others continue behind the last row.
 func (l *look) readPages(
 	ctx context.Context, what, sql string, args func() []any, scan []any, each func() error,
 ) error {

@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-// Service describes one service's topics and consumers. It is plain data, so a program can store it.
+// Service is plain data, so a program can store it.
 type Service struct {
 	Name string `json:"name"`
 	// Source is the source of the service's events. Empty: no record counts as invented.
@@ -69,8 +69,8 @@ const (
 	maxSuspects   = 1000
 )
 
-// Run verifies one service. It opens its own connections and writes nothing. An error means that there is no verdict:
-// one of the two sides could not be read.
+// Run verifies one service with its own connections and writes nothing. With an error, one of the two sides could not
+// be read, and there is no verdict.
 func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	if cfg.Window <= 0 {
 		cfg.Window = defaultWindow
@@ -155,8 +155,7 @@ type look struct {
 }
 
 type comparison interface {
-	// measure finds out how much is to be read.
-	measure(ctx context.Context) error
+	measure(ctx context.Context) error // how much is to be read
 	compare(ctx context.Context) error
 }
 
@@ -199,7 +198,6 @@ func (l *look) run(ctx context.Context) error {
 	return nil
 }
 
-// Each row is a suspect.
 func (l *look) query(ctx context.Context, rule Rule, subject, sql string, args ...any) error {
 	rows, _ := l.db.Query(ctx, sql, args...)
 	f := Finding{Rule: rule, Subject: subject}

@@ -20,10 +20,9 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// document checks requests against api/admin.yaml. So a null, empty or zero member never means "no condition", in any
-// operation.
+// document checks requests against api/admin.yaml, so a null, empty or zero member never means "no condition".
 type document struct {
-	operations map[string]operation // by method and path
+	operations map[string]operation
 }
 
 type operation struct {
@@ -36,7 +35,7 @@ const documentURL = "https://example.com/admin.yaml"
 
 var loadDocument = sync.OnceValues(func() (*document, error) {
 	compiler := jsonschema.NewCompiler()
-	compiler.AssertFormat() // a time that is none
+	compiler.AssertFormat()
 	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(api.Admin))
 	if err == nil {
 		err = compiler.AddResource(documentURL, whole)
@@ -47,7 +46,7 @@ var loadDocument = sync.OnceValues(func() (*document, error) {
 	d := &document{operations: map[string]operation{}}
 	for path, methods := range members(whole, "paths") {
 		for method, described := range members(methods) {
-			if method == "parameters" { // of the path
+			if method == "parameters" {
 				continue
 			}
 			place := documentURL + "#/paths/" + url.PathEscape(strings.ReplaceAll(path, "/", "~1")) + "/" + method

@@ -28,7 +28,7 @@ type Config struct {
 	Services []*client.Service // in the order of the page
 	// ReadOnly means that there is no token: the console shows only the flow.
 	ReadOnly bool
-	Links    []Link   // other pages of the system
+	Links    []Link
 	Hosts    []string // names under which the console may be asked, besides localhost and IP addresses
 	// Dir is the folder with the report of "twinbox verify". Default: the working directory.
 	Dir string
@@ -38,7 +38,6 @@ type Config struct {
 	Interval time.Duration
 }
 
-// Link leads to another page.
 type Link struct{ Title, URL string }
 
 // Console is safe for concurrent use.
@@ -47,7 +46,7 @@ type Console struct {
 	flow    *flow
 	changes *changes
 	session session
-	life    context.Context // ends with the context of Run, and changes end with it
+	life    context.Context // of Run; changes end with it
 	end     context.CancelFunc
 }
 
@@ -121,7 +120,7 @@ type session struct {
 	ends time.Time
 }
 
-// SignIn returns the path that begins a session for the first browser that opens it.
+// SignIn returns the path of the session's link.
 func (c *Console) SignIn() string {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()

@@ -34,7 +34,7 @@ const (
 type picture struct {
 	Width, Height int
 	Rows          []row
-	Way           string // the path through the dots
+	Way           string
 	Dots          []dot
 	More          int // steps that are not in the picture
 }

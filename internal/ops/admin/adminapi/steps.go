@@ -73,7 +73,7 @@ func joined(all []StoryStep) []StoryStep {
 		case kept[i].EventID == "" && step.EventID != "": // from a table of the service: the event has more
 			step.Outcome = cmp.Or(step.Outcome, kept[i].Outcome)
 			kept[i] = step
-		case step.Station == StoryStepStationRecord && step.At.Before(kept[i].At), // who read it first
+		case step.Station == StoryStepStationRecord && step.At.Before(kept[i].At),
 			step.Station == StoryStepStationMail && step.At.After(kept[i].At): // asked about twice: how far it is now
 			kept[i] = step
 		default:

@@ -11,13 +11,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/verify"
@@ -256,36 +254,6 @@ func TestEditWithAnEditor(t *testing.T) {
 	require.Equal(t, 1, failed.code)
 	require.Contains(t, failed.stderr, "run editor")
 	removeKept(t, failed)
-}
-
-func TestEditHeaders(t *testing.T) {
-	t.Parallel()
-	h := shared(t)
-	ref, key := h.deadLetter(t)
-	file := filepath.Join(t.TempDir(), "payload.json")
-	registered := `{"user_id":"` + key + `","email":"ada.` + key[:8] + `@example.org","name":"Ada",` +
-		`"registered_at":"2026-01-02T03:04:05Z"}`
-	require.NoError(t, os.WriteFile(file, []byte(registered), 0o600))
-	edit := []string{"dlq", "edit", ref, "--yes", "--reason", "the producer left them out"}
-	wrong := h.twinbox(t, append(edit, "--header", "ce_id")...)
-	require.Equal(t, 2, wrong.code)
-	require.Contains(t, wrong.stderr, "not NAME=VALUE")
-
-	id := uuid.NewString()
-	for name, value := range map[string]string{
-		"ce_id": id, "ce_source": "/customer", "ce_type": contract.UserRegistered.Type, "ce_specversion": "1.0",
-		"ce_time": time.Now().UTC().Format(time.RFC3339), "ce_subject": key, "ce_aggregateversion": "1",
-		"content-type": "application/json",
-	} {
-		edit = append(edit, "--header", name+"="+value)
-	}
-	done := h.twinbox(t, append(edit, "--payload", file)...)
-	require.Zero(t, done.code, done.stderr)
-	again := h.twinbox(t, "dlq", "edit", ref, "--header", "x=1", "--yes", "--reason", "r")
-	require.Zero(t, again.code, "headers alone, and no editor: %s", again.stderr)
-	replayed := h.twinbox(t, "dlq", "replay", ref, "--yes", "--reason", "r")
-	require.Zero(t, replayed.code, replayed.stdout)
-	require.Contains(t, h.twinbox(t, "inbox", "lookup", id).stdout, "customer.profile")
 }
 
 func removeKept(t *testing.T, r result) (text string) {

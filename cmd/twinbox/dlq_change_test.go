@@ -24,6 +24,7 @@ func TestPayloadsAsGiven(t *testing.T) {
 		"no editor":              edit("", "--editor", " "),
 		"not valid JSON":         edit("{", "--payload", file),
 		`--header "=x" is not N`: edit("{}", "--header", "=x"),
+		`--header "ce_id" is no`: edit("{}", "--header", "ce_id"),
 	} {
 		require.Equal(t, 2, r.code, "%s: %s", says, r.stderr)
 		require.Contains(t, r.stderr, says)
@@ -35,4 +36,13 @@ func TestPayloadsAsGiven(t *testing.T) {
 	r.json(t, &sum)
 	require.Zero(t, sum.Count)
 	require.False(t, sum.DryRun)
+}
+
+func TestHeadersAreSentWithoutAnEditor(t *testing.T) {
+	t.Parallel()
+	addr, requests := recorder(t)
+	r := at(t, "", addr, "dlq", "edit", "17", "--header", "ce_id=a=b", "--editor", "false", "--by", "ada")
+	require.Zero(t, r.code, r.stderr)
+	require.JSONEq(t, `{"by":"ada","reason":"dry run","dry_run":true,"headers":[{"name":"ce_id","value":"YT1i"}]}`,
+		requests()[1].body)
 }

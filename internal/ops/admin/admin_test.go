@@ -115,6 +115,14 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"a long event", "GET", "inbox/events?event_id=" + strings.Repeat("x", 256), "", 400, "invalid_parameter"},
 		{"no dead letter", "GET", "dead-letters/99", "", 404, "not_found"},
 		{"no number", "GET", "dead-letters/x", "", 400, "invalid_parameter"},
+		{
+			"only a state", "POST", "dead-letters/replay", `{` + who + `,"filter":{"state":"waiting","limit":5}}`,
+			422, "missing_filter",
+		},
+		{
+			"all and a condition", "POST", "dead-letters/replay", `{` + who + `,"filter":{"key":"k"},"all":true}`,
+			422, "invalid_value",
+		},
 		{"discard all", "POST", "dead-letters/discard", `{` + who + `,"filter":{}}`, 422, "missing_filter"},
 		{
 			"no state", "POST", "dead-letters/query", `{"filter":{"state":"x"},"after":0}`,

@@ -171,36 +171,6 @@ func TestLookupHasTheRowAndTheDeadLetters(t *testing.T) {
 	require.Equal(t, []string{`applied false {"mail":"m"}`, "replayed, applied true "}, outcomes("e2", "1"))
 }
 
-func TestAnEmptyConditionPicksNothing(t *testing.T) {
-	t.Parallel()
-	var calls []asked
-	b := setup(t, withConsumers(consumer("a", nil, nil, &calls)))
-	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", 3})
-	for _, condition := range []string{
-		`"ids":[]`, `"key":""`, `"type":""`, `"event_id":""`, `"code":""`, `"error":""`, `"state":""`, `"limit":0`,
-	} {
-		filter := `{"consumer":"a",` + condition + `}`
-		for path, body := range map[string]string{
-			"discard": `{"by":"ada","reason":"r","dry_run":false,"filter":` + filter + `}`,
-			"replay":  `{"by":"ada","reason":"r","dry_run":false,"filter":` + filter + `}`,
-			"groups":  filter,
-		} {
-			b.refuses(t, "POST", "dead-letters/"+path, body, 422, "invalid_value")
-		}
-	}
-	b.refuses(t, "POST", "dead-letters/discard",
-		`{"by":"ada","reason":"r","dry_run":false,"filter":{"consumer":"","key":"k"}}`, 422, "invalid_value")
-	for _, condition := range []string{`"event_ids":[]`, `"topic":""`, `"key":""`} {
-		b.refuses(t, "POST", "outbox/republish",
-			`{"by":"ada","reason":"r","dry_run":false,"from":1,`+condition+`}`, 422, "invalid_value")
-	}
-	require.Empty(t, calls)
-	var waiting int
-	require.NoError(t, b.pool.QueryRow(t.Context(),
-		`select count(*) from public.dead_letter where state = 'waiting'`).Scan(&waiting))
-	require.Equal(t, 3, waiting)
-}
-
 func TestHeadersKeepTheirBytes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -51,11 +51,14 @@ func TestWhereTheServicesAre(t *testing.T) {
 		"flags":            {Connection{twoAdmins: flags}, "t", []string{"customer", "notification"}, ""},
 		"one of two flags": {Connection{twoAdmins: flags, Service: "customer"}, "t", []string{"customer"}, ""},
 		"a flag and another": {
-			Connection{twoAdmins: twoAdmins{NotificationAdmin: "b:1"}, Admin: map[string]string{"accounts": "c:1"}}, "t",
-			[]string{"notification", "accounts"}, "",
+			Connection{twoAdmins: twoAdmins{NotificationAdmin: "b:1"}, Admin: map[string]string{"accounts": "c:1"}},
+			"t",
+			[]string{"notification", "accounts"},
+			"",
 		},
 		"the flag that is missing": {
-			Connection{twoAdmins: twoAdmins{NotificationAdmin: "b:1"}, Service: "customer"}, "t", nil,
+			Connection{twoAdmins: twoAdmins{NotificationAdmin: "b:1"}, Service: "customer"},
+			"t", nil,
 			"--admin customer=HOST:PORT",
 		},
 		"no token":    {Connection{Admin: both}, "", nil, "--token-file"},

@@ -15,18 +15,23 @@ import (
 
 func TestOutboxStatus(t *testing.T) {
 	t.Parallel()
-	for answer, shown := range map[string]string{
-		`{"scheduled":3,"overdue_seconds":61.2}`: `(?m)^SERVICE +SCHEDULED +OVERDUE\ncustomer +3 +61s\n$`,
-		`{"leading":true,"paused":{"by":"ada","reason":"moving","since":"2026-01-02T03:04:05Z"}}`: `(?s)\ncustomer +paused .*\n` +
-			`SERVICE +PAUSED +BY +REASON\ncustomer +\d+d +ada +moving\n$`,
-		`{"leading":true,"database_back_at":"2026-01-02T03:04:05Z","lost":12,"healing":2,
-			"refused":{"code":"events_unknown","text":"12 records have no row here.","confirmed":false}}`: `(?s)\ncustomer +refuses .*\nnotification +leading .*\nSERVICE +REFUSED +CONFIRMED +WHY\n` +
-			`customer +events_unknown +no +12 records have no row here\.\n\n` +
-			`SERVICE +DATABASE WENT BACK +EVENTS LOST +HEALING\ncustomer +\d+d +12 +2\n$`,
+	for _, c := range []struct{ answer, shown string }{
+		{`{"scheduled":3,"overdue_seconds":61.2}`, `(?m)^SERVICE +SCHEDULED +OVERDUE\ncustomer +3 +61s\n$`},
+		{
+			`{"leading":true,"paused":{"by":"ada","reason":"moving","since":"2026-01-02T03:04:05Z"}}`,
+			`(?s)\ncustomer +paused .*\nSERVICE +PAUSED +BY +REASON\ncustomer +\d+d +ada +moving\n$`,
+		},
+		{
+			`{"leading":true,"database_back_at":"2026-01-02T03:04:05Z","lost":12,"healing":2,
+				"refused":{"code":"events_unknown","text":"12 records have no row here.","confirmed":false}}`,
+			`(?s)\ncustomer +refuses .*\nnotification +leading .*\nSERVICE +REFUSED +CONFIRMED +WHY\n` +
+				`customer +events_unknown +no +12 records have no row here\.\n\n` +
+				`SERVICE +DATABASE WENT BACK +EVENTS LOST +HEALING\ncustomer +\d+d +12 +2\n$`,
+		},
 	} {
-		customer := listener(t, answers(map[string]string{"outbox/status": answer}))
+		customer := listener(t, answers(map[string]string{"outbox/status": c.answer}))
 		notification := listener(t, answers(map[string]string{"outbox/status": `{"leading":true}`}))
-		require.Regexp(t, shown, at(t, customer, notification, "outbox", "status").stdout)
+		require.Regexp(t, c.shown, at(t, customer, notification, "outbox", "status").stdout)
 	}
 }
 

@@ -56,8 +56,7 @@ func TestSinceLeavesOutLostEvents(t *testing.T) {
 	s.exec(t, `delete from outbox`)
 	s.lose(t, id)
 	cfg := s.config()
-	since := time.Now().Add(2 * time.Hour)
-	cfg.Since = since
+	cfg.Since = time.Now().Add(2 * time.Hour)
 	verdict := run(t, cfg)
 	requireWhole(t, verdict)
 	require.Zero(t, verdict.Produced[0].Published)

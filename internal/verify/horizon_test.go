@@ -287,8 +287,7 @@ func TestSince(t *testing.T) {
 		where position < 4`)
 	require.False(t, s.verify(t).Clean())
 	cfg := s.config()
-	since := time.Now().Add(-time.Hour)
-	cfg.Since = since
+	cfg.Since = time.Now().Add(-time.Hour)
 	verdict := run(t, cfg)
 	require.Equal(t, 5, int(verdict.Produced[0].Published))
 	require.NotContains(t, kindsOf(verdict), verify.Lost)

@@ -20,10 +20,9 @@ func TestManyLargeLetters(t *testing.T) {
 	const letters = 60
 	b := setup(t, withConsumers(admin.Consumer{Name: "a"}))
 	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", letters})
-	_, err := b.pool.Exec(t.Context(), `update public.dead_letter set payload = convert_to(repeat('x', $1), 'UTF8'),
+	b.exec(t, `update public.dead_letter set payload = convert_to(repeat('x', $1), 'UTF8'),
 		error = case when id <= 20 then repeat('e', $1) else 'e' end,
 		key = case when id <= 20 then convert_to(repeat('k', $1), 'UTF8') else 'k' end`, megabyte)
-	require.NoError(t, err)
 
 	before := allocated()
 	status, body := b.call(t, "POST", "/admin/v1/dead-letters/query", `{"filter":{"limit":1000},"after":0}`)
@@ -52,8 +51,7 @@ func TestTheTailOfLargeEvents(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.add(t, 10)
-	_, err := b.pool.Exec(t.Context(), `update public.outbox set payload = convert_to(repeat('x', $1), 'UTF8')`, megabyte)
-	require.NoError(t, err)
+	b.exec(t, `update public.outbox set payload = convert_to(repeat('x', $1), 'UTF8')`, megabyte)
 	events := read[adminapi.OutboxEvents](t, b, "outbox/events?payload=true")
 	require.Len(t, events.Items, 10)
 	shown := 0

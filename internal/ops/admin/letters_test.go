@@ -32,8 +32,7 @@ type filed struct {
 func (b *bundle) file(t *testing.T, letters ...filed) {
 	t.Helper()
 	for _, l := range letters {
-		_, err := b.pool.Exec(t.Context(), fileLetters, l.consumer, l.event, l.class, l.code, l.state, l.outcome, l.n)
-		require.NoError(t, err)
+		b.exec(t, fileLetters, l.consumer, l.event, l.class, l.code, l.state, l.outcome, l.n)
 	}
 }
 
@@ -98,11 +97,10 @@ func TestTheHistoryOfAType(t *testing.T) {
 	t.Parallel()
 	b := setup(t, withConsumers(admin.Consumer{Name: "a"}, admin.Consumer{Name: "b"}))
 	b.file(t, filed{"a", "dead", "permanent", "c", "waiting", "", 1})
-	_, err := b.pool.Exec(t.Context(), `insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash,
+	b.exec(t, `insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash,
 		processed_at, metadata) select c, 'e-' || n, '1970-01-01', 't.v1', '\x01', now() - n * interval '1 hour',
 		'{"topic":"topic","partition":1,"offset":7,"processing_time_ms":4}'
 		from generate_series(1, 3) n cross join (values ('a'), ('b'), ('gone')) v (c)`)
-	require.NoError(t, err)
 	history := func(query string) (events []string, out adminapi.InboxHistory) {
 		out = read[adminapi.InboxHistory](t, b, "inbox/history?type=t.v1"+query)
 		for _, e := range out.Items {
@@ -155,10 +153,9 @@ func TestLookupHasTheRowAndTheDeadLetters(t *testing.T) {
 	b.file(t, filed{"a", "e1", "permanent", "id_conflict", "waiting", "", 1})
 	b.file(t, filed{"a", "e2", "permanent", "c", "replayed", "applied", 1})
 	outcomes := func(event, payload string) (list []string) {
-		_, err := b.pool.Exec(t.Context(), `insert into public.inbox (consumer, event_id, event_time, event_type,
+		b.exec(t, `insert into public.inbox (consumer, event_id, event_time, event_type,
 			payload_hash, metadata) values ('a', $1, '1970-01-01', 't.v1', sha256($2::bytea),
 			'{"processing_time_ms":3,"caller":{"mail":"m"}}')`, event, []byte(payload))
-		require.NoError(t, err)
 		for _, e := range read[adminapi.InboxEvents](t, b, "inbox/events?event_id="+event).Items {
 			list = append(list, fmt.Sprint(e.Outcome, " ", e.DeadLetter != 0, " ", string(e.Metadata)))
 			if e.Metadata != nil {
@@ -175,9 +172,8 @@ func TestHeadersKeepTheirBytes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", 1})
-	_, err := b.pool.Exec(t.Context(), `update public.dead_letter set payload = '',
+	b.exec(t, `update public.dead_letter set payload = '',
 		headers = '[["\ufffd", "AQ==", "/w=="], ["x", null], ["x", ""]]'`)
-	require.NoError(t, err)
 	show := func() adminapi.DeadLetter {
 		return read[adminapi.DeadLetterDetail](t, b, "dead-letters/1?payload=true").Letter
 	}

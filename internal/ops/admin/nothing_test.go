@@ -181,18 +181,15 @@ func world(t *testing.T) (b *bundle, touched func() []any) {
 		filed{"a", "", "unknown", "handler_failed", "waiting", "", 3}, filed{"b", "", "unknown", "c", "waiting", "", 3})
 	for _, op := range describedOperations(t) {
 		if strings.HasSuffix(op.path, "/consumers/resume") {
-			_, err := b.pool.Exec(t.Context(), `insert into public.inbox_pause (consumer, paused_by, reason)
+			b.exec(t, `insert into public.inbox_pause (consumer, paused_by, reason)
 				values ($1, 'grace', 'r')`, op.example["consumer"])
-			require.NoError(t, err)
 		}
 		if strings.HasSuffix(op.path, "/scheduled/cancel") {
-			_, err := b.pool.Exec(t.Context(), scheduleRowSQL, op.example["name"], "1 hour")
-			require.NoError(t, err)
+			b.exec(t, scheduleRowSQL, op.example["name"], "1 hour")
 		}
 		if key, parked := op.example["key"]; parked {
-			_, err := b.pool.Exec(t.Context(), `insert into public.outbox_parked (topic, key, reason, permanent)
+			b.exec(t, `insert into public.outbox_parked (topic, key, reason, permanent)
 				values ($1, $2, 'too large', true)`, op.example["topic"], key)
-			require.NoError(t, err)
 		}
 	}
 	return b, func() []any {
@@ -218,10 +215,9 @@ func world(t *testing.T) (b *bundle, touched func() []any) {
 // the operation that confirms.
 func (b *bundle) pauseFor(t *testing.T, op operation) {
 	t.Helper()
-	_, err := b.pool.Exec(t.Context(), `update public.outbox_cursor set paused_by = 'grace', paused_for = 'r',
+	b.exec(t, `update public.outbox_cursor set paused_by = 'grace', paused_for = 'r',
 		paused_at = case when $1 then '2026-01-02'::timestamptz end, refused = $2 || ': a sentence.', confirmed = null`,
 		strings.HasSuffix(op.path, "/outbox/resume"), op.example["code"])
-	require.NoError(t, err)
 }
 
 // The test walks the document, so it covers operations that are added later.

@@ -57,8 +57,7 @@ func TestARefusalIsConfirmed(t *testing.T) {
 	status, body := confirm("events_unknown", "false")
 	requireProblem(t, status, body, http.StatusNotFound, "relay_not_refused")
 	require.Nil(t, refused())
-	_, err := b.pool.Exec(t.Context(), `update outbox_cursor set refused = 'events_unknown: 2 records have no row here.'`)
-	require.NoError(t, err)
+	b.exec(t, `update outbox_cursor set refused = 'events_unknown: 2 records have no row here.'`)
 	require.Equal(t, &adminapi.RelayRefusal{Code: "events_unknown", Text: "2 records have no row here."}, refused())
 
 	status, body = confirm("log_unplaceable", "false")
@@ -84,10 +83,9 @@ func TestLostEventsArePaged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for n := range 5 {
-		_, err := b.pool.Exec(t.Context(), `insert into outbox_lost (topic, partition, "offset", event_id, event_type, key,
+		b.exec(t, `insert into outbox_lost (topic, partition, "offset", event_id, event_type, key,
 			version, headers, payload, appended_at) values ('users', 0, $1, $2, 'renamed', $3, 1, '{"ce_id":"x"}', '{"n":1}',
 			now())`, n, fmt.Sprint("e", n), []string{"even", "odd"}[n%2])
-		require.NoError(t, err)
 	}
 	var ids []string
 	page := adminapi.LostEvents{Next: "first"}

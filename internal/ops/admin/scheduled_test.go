@@ -17,8 +17,7 @@ func TestAScheduledEventIsTakenBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for name, in := range map[string]string{"later": "1 hour", "overdue": "-1 hour"} {
-		_, err := b.pool.Exec(t.Context(), scheduleRowSQL, name, in)
-		require.NoError(t, err)
+		b.exec(t, scheduleRowSQL, name, in)
 	}
 	list := func(query string) adminapi.ScheduledEvents {
 		return read[adminapi.ScheduledEvents](t, b, "outbox/scheduled"+query)

@@ -142,6 +142,12 @@ func (b *bundle) refuses(t *testing.T, method, path, body string, status int, co
 	return string(content)
 }
 
+func (b *bundle) exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	_, err := b.pool.Exec(t.Context(), sql, args...)
+	require.NoError(t, err)
+}
+
 func requireProblem(t *testing.T, status int, body []byte, wantStatus int, code string) {
 	t.Helper()
 	var problem web.Problem
@@ -160,6 +166,5 @@ func (b *bundle) add(t *testing.T, n int) {
 		_, err := o.Add(t.Context(), tx, slices.Repeat([]event.Event{one}, n)...)
 		return err
 	}))
-	_, err = b.pool.Exec(t.Context(), `update public.outbox_cursor set done = pg_current_snapshot(), head = $1`, n)
-	require.NoError(t, err)
+	b.exec(t, `update public.outbox_cursor set done = pg_current_snapshot(), head = $1`, n)
 }

@@ -75,12 +75,11 @@ func TestTheStoryOfAnEventThatWasGivenUp(t *testing.T) {
 	}))
 	id := added[0].ID
 	records.id = id
-	_, err = b.pool.Exec(t.Context(), `
+	b.exec(t, `
 insert into inbox (consumer, event_id, event_time, event_type, payload_hash, metadata, processed_at)
 select c, $1, '1970-01-01', 't.v1', '\x01', metadata::jsonb, clock_timestamp() from (values
     ('b', '{"processing_time_ms":12,"topic":"topic","partition":3,"offset":41,"correlation_id":"order-7"}')
 ) v (c, metadata)`, id)
-	require.NoError(t, err)
 	b.file(t, filed{"a", id, "permanent", "schema_violation", "waiting", "", 1})
 	var letter string
 	require.NoError(t, b.pool.QueryRow(t.Context(), `
@@ -137,13 +136,11 @@ func TestTheStoryOfAReplayedEvent(t *testing.T) {
 	t.Parallel()
 	b := setup(t, withConsumers(admin.Consumer{Name: "a"}))
 	b.file(t, filed{"a", "e", "permanent", "schema_violation", "replayed", "applied", 1})
-	_, err := b.pool.Exec(t.Context(), `update dead_letter set failed_at = settled_at - interval '1 hour',
+	b.exec(t, `update dead_letter set failed_at = settled_at - interval '1 hour',
 		first_failed_at = settled_at - interval '1 hour'`)
-	require.NoError(t, err)
-	_, err = b.pool.Exec(t.Context(), `
+	b.exec(t, `
 		insert into inbox (consumer, event_id, event_time, event_type, payload_hash, processed_at)
 		select 'a', 'e', '1970-01-01', 't.v1', sha256(payload), settled_at - interval '1 ms' from dead_letter`)
-	require.NoError(t, err)
 	story := b.story(t, "e")
 	require.Equal(t, []string{
 		"record read", "dead_letter a waiting schema_violation", "inbox a applied", "dead_letter a replayed",

@@ -92,7 +92,7 @@ type effects struct {
 	DryRun   bool                       `json:"dry_run"`
 	Count    int64                      `json:"count"`
 	Failed   int64                      `json:"failed"`
-	Errors   []adminapi.Failure         `json:"errors,omitempty"` // the first hundred of each service
+	Errors   []adminapi.Failure         `json:"errors,omitempty"` // a hundred of each service
 	Services map[string]adminapi.Result `json:"services"`
 }
 
@@ -144,10 +144,10 @@ func whoHasIt(
 		sum.add(a.Service, a.Value)
 	}
 	if len(answers) > 0 {
-		return sum.write(to, what) // the other services do not have it
+		return sum.write(to, what)
 	}
 	maps.DeleteFunc(unknown, func(_ string, err error) bool { return exitCode(err) == exitNotFound })
-	return cmp.Or(unknown.err(), err) // a service that did not answer may be the one
+	return cmp.Or(unknown.err(), err) // which may have it
 }
 
 // The exit code is 5 if a part was tried and is not done, 4 if the change did nothing.

@@ -18,8 +18,7 @@ func (CompletionCommand) Help() string {
 		"zsh takes it in ~/.zshrc, and fish takes twinbox completion fish | source.\n\n"
 }
 
-// The scripts pass the words of the line, the incomplete one last, and take one candidate per line. Without a
-// candidate, bash and zsh offer files.
+// The scripts pass the words of the line, the incomplete one last. Without a candidate, bash and zsh offer files.
 var completions = map[string]string{
 	"bash": `_twinbox() {
 	local IFS=$'\n'
@@ -46,7 +45,7 @@ type CompleteCommand struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
 
-// Run writes candidates for the last word: commands, flags, values of the flag before it, or names from the services.
+// Run writes candidates for the last word, one per line.
 func (c *CompleteCommand) Run(ctx context.Context, command *kong.Context, to *streams, at *Connection) error {
 	line := append([]string{"", ""}, c.Words...)
 	before, begun := line[len(line)-2], line[len(line)-1]

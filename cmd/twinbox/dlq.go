@@ -35,8 +35,7 @@ type LetterFilter struct {
 
 func (f *LetterFilter) isSet() bool { return *f != LetterFilter{} }
 
-// parseIDs reads ids such as customer/17 and returns their services; without ids, all. A bare number is enough where
-// one service is asked.
+// parseIDs returns the services of ids such as customer/17; without ids, all. A bare number is enough for one service.
 func parseIDs(
 	texts []string, services []*client.Service,
 ) (ids map[string][]int64, of []*client.Service, err error) {

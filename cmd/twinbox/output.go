@@ -185,7 +185,7 @@ func partial(err error) error {
 	return &ending{error: err, exit: exitPartial, code: "partial", answered: true}
 }
 
-// exitOf has a service's statuses that are no failures of the service.
+// Statuses that are no failures of the service.
 var exitOf = map[int]int{
 	http.StatusNotFound: exitNotFound, http.StatusBadRequest: service.ExitUsage,
 	http.StatusUnprocessableEntity: service.ExitUsage, http.StatusUnauthorized: exitRefused,
@@ -234,7 +234,7 @@ func (s *streams) report(args []string, err error) int {
 	return end.exit
 }
 
-// wantsJSON works for a command line that cannot be parsed, too.
+// The command line may be one that cannot be parsed.
 func wantsJSON(args []string) bool { return askedForJSON.MatchString(strings.Join(args, "\n")) }
 
 var askedForJSON = regexp.MustCompile(`(?m)^(--json|(-o|--output)[=\n]?json)$`)

@@ -118,7 +118,7 @@ from public.dead_letter
 where consumer = $1 and id > $2
 order by id limit $3`
 
-// readLetters reads every state: no dead letter is ever deleted.
+// No dead letter is ever deleted.
 func (c *consumed) readLetters(ctx context.Context) error {
 	var after int64
 	var id, topic string
@@ -264,7 +264,7 @@ func (c *consumed) judgeGhost(r fact) {
 	}
 }
 
-// A record among the dead letters, or whose id belongs to a different event, has not moved the version of its key.
+// A dead letter, or a record whose id belongs to a different event, has not moved the version of its key.
 func (c *consumed) follow(r fact) {
 	if !c.Versioned || r.version == 0 || !c.takes(r.key) {
 		return
@@ -337,7 +337,7 @@ func (c *consumed) judgeMissing(ctx context.Context) error {
 	return nil
 }
 
-// V7. The key of a dead letter that holds it parks later events, and no other key does.
+// V7.
 const selectOddlyParked = `
 select case when is_gone then 'lost' else 'reordered' end, '', key, case when is_gone then parked_from else version end,
     case when is_gone then 'the key waits for a dead letter of this version, and there is none'

@@ -38,8 +38,8 @@
 // verifiable, with the [Reason], never as right. Clocks may differ by five minutes; an event whose business time is
 // further in the future and whose id carries no time is judged by that business time.
 //
-// It does not find the loss of a key's last row together with its record, changed trace headers, or a wrong effect
-// without a check that looks for it.
+// It does not find a key's last row that is lost with its record, changed trace headers, or a wrong effect without a
+// check.
 //
 // # Cost
 //

@@ -20,18 +20,18 @@ type fact struct {
 	id, key, eventType string // of a row of the inbox: without its key
 	content            uint64 // a hash of what must not change
 	version            int64
-	at                 int64 // when the event was added, in Unix seconds; of the inbox: when it was processed
-	place                    // of the record; of a row of the inbox: of the record that it was
+	at                 int64 // when it was added, in Unix seconds; of the inbox: processed
+	place                    // of the record, also of a row of the inbox
 	side               side
 
-	state byte // of a row of the outbox: the first letter of its [relay.State]; or lost
+	state byte // of the outbox: the first letter of its [relay.State], or lost
 
 	// Of a record.
 	isOurs     bool // it names this service as its source, or the outbox has its row
 	isRepeated bool // an earlier record has its id
-	isRowless  bool // it is the first one of its id, and the outbox has no row
+	isRowless  bool // it is the first of its id, and the outbox has no row
 	isHandled  bool // the consumer has a handler for its type, or cannot know the type
-	isOld      bool // it is from before the time that is judged
+	isOld      bool
 }
 
 type side byte

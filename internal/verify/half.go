@@ -36,7 +36,7 @@ type part struct {
 	firstAt   int64 // no record that was read is older; without one: never
 	firstEnd  int64 // where the log ended before the rows were read
 	end       int64
-	isOpen    bool  // an open transaction lies before the log's end, so records behind it were not read
+	isOpen    bool  // records behind an open transaction were not read
 	committed int64 // of a consumer: records below it must be in the inbox; -1: not known
 }
 
@@ -81,8 +81,7 @@ func (h *half) suspect(rule Rule, kind Kind, f fact) {
 
 func (h *half) cannot(why Reason) { h.look.cannot(h.subject, why, 1) }
 
-// A topic that does not exist has no partitions. The hour before Since is read, too: a record may repeat an event that
-// is a little older.
+// The hour before Since is read, too: a record may repeat an event that is a little older.
 func (h *half) begin(ctx context.Context) error {
 	return kafka.Ask(ctx, h.Kafka, "find the ends of "+h.topic, func(c kafka.Cluster) error {
 		partitions, err := c.Partitions(h.topic)
@@ -160,7 +159,7 @@ func (h *half) readRecords(ctx context.Context, each func(*message.Message, even
 	})
 }
 
-// hasMoved reports whether a partition was the key's when the topic had fewer partitions.
+// hasMoved reports whether the partition was the key's when the topic had fewer.
 func (h *half) hasMoved(key string, partition int32) bool {
 	for n := int32(len(h.parts)) - 1; n > partition; n-- {
 		if kafka.PartitionOf(key, n) == partition {

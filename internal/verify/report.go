@@ -34,7 +34,7 @@ func (s System) Verify(ctx context.Context, configure func(Service) Config) (rep
 // Report has the verdicts of one verification by the services' names.
 type Report map[string]*Verdict
 
-// All joins the verdicts of all services.
+// All joins the verdicts.
 func (r Report) All() *Verdict {
 	all := &Verdict{}
 	for _, v := range r {
@@ -47,8 +47,8 @@ func (r Report) All() *Verdict {
 	return all
 }
 
-// ReportFile is the name of the file with the last report. It names events and keys, so only its owner may read it.
-const ReportFile = "verify.json"
+// The report names events and keys, so only its owner may read it.
+const reportFile = "verify.json"
 
 // WriteReport replaces the services' last verdicts in the folder, atomically. It makes the folder if necessary.
 func WriteReport(dir string, r Report) error {
@@ -58,7 +58,7 @@ func WriteReport(dir string, r Report) error {
 	}
 	maps.Copy(all, r)
 	content, err := json.Marshal(all)
-	file := filepath.Join(dir, ReportFile)
+	file := filepath.Join(dir, reportFile)
 	if err == nil {
 		err = os.MkdirAll(dir, 0o755)
 	}
@@ -76,7 +76,7 @@ func WriteReport(dir string, r Report) error {
 
 // ReadReport reads the last report in the folder. If there is none, the error is [os.ErrNotExist].
 func ReadReport(dir string) (r Report, err error) {
-	content, err := os.ReadFile(filepath.Join(dir, ReportFile))
+	content, err := os.ReadFile(filepath.Join(dir, reportFile))
 	if err == nil {
 		err = json.Unmarshal(content, &r)
 	}

@@ -39,8 +39,8 @@ type Consumer struct {
 	OnlyWarns bool     `json:"only_warns"` // it only logs an id that comes back with a different payload
 }
 
-// Check is a query of the service's own tables. Each row is a finding: the event's id, its key, a version and a
-// sentence; the first three may be empty or 0.
+// Check is a query of the service's own tables. Each row is a finding: an event's id, its key, a version (all may be
+// empty or 0) and a sentence.
 type Check struct {
 	Name string `json:"name"`
 	SQL  string `json:"sql"`
@@ -51,11 +51,11 @@ type Check struct {
 type Config struct {
 	Service
 	Kafka kafka.Config
-	// Since, if set, leaves out events from before that time, by their own time.
+	// Since, if set, leaves out events from before that time.
 	Since time.Time
 	// Window is about how many rows, and records, are in memory at a time. Default 250,000: 80 MB of both.
 	Window int64
-	// Progress, if set, is called after every thousand rows and records, with the estimated total.
+	// Progress, if set, is called after every thousand rows and records; total is an estimate.
 	Progress func(read, total int64)
 	// Suspected, if set, gets the number of suspects before each further look.
 	Suspected func(suspects int)
@@ -159,7 +159,7 @@ type comparison interface {
 	compare(ctx context.Context) error
 }
 
-// selectOthers selects the topics that the service wrote to before.
+// Topics that the service wrote to before.
 const selectOthers = `
 select distinct topic from public.outbox where topic <> all(coalesce($1::text[], '{}')) order by topic`
 

@@ -1,9 +1,8 @@
 // Package console is the operators' page: where events are, why they wait, and what to do about dead letters. It is a
 // client of the services' admin listeners and serves any number of viewers from one poll per service.
 //
-// The services' token stays in the process. A browser without a session sees the flow, which needs no token. Everything
-// else needs the session that the one-time link of [Console.SignIn] begins. A change needs a dry run, a reason and a
-// name. Memory holds 15 minutes of history.
+// The services' token stays in the process. A browser without the session of the one-time link [Console.SignIn] sees
+// only the flow. A change needs a dry run, a reason and a name. Memory holds 15 minutes of history.
 package console
 
 import (
@@ -63,7 +62,7 @@ func New(cfg Config) *Console {
 	return c
 }
 
-// Run polls the services and serves the listener, which it owns, until ctx ends. Call it once.
+// Run polls the services and serves the listener, which it closes, until ctx ends. Call it once.
 func (c *Console) Run(ctx context.Context, ln net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
 	context.AfterFunc(ctx, c.end)

@@ -179,7 +179,7 @@ type lane struct {
 	Metrics, API, OperationsAPI string
 	Stations                    []station
 	Topics                      []topic
-	Joined                      bool // the lane above ends at an inbox of this service
+	Joined                      bool // the lane above ends at an inbox here
 	Back                        bool // it runs from right to left, from where the lane above ends
 }
 
@@ -240,7 +240,7 @@ func (f *flow) lanes(now time.Time) (all []lane) {
 	return all
 }
 
-// The records that its slowest reader has not read wait on the topic: unknown where a reader is.
+// The slowest reader's records wait on the topic: unknown where a reader is.
 func (f *flow) topic(home *watched, name string, now time.Time) topic {
 	written := home.last().find("topic", name)
 	written.Kind, written.Name = "topic", name

@@ -64,8 +64,8 @@ const keptSQL = `select coalesce(min(position), 0), coalesce(max(position), 0) f
 const tailPositions = 200_000
 
 // ReadTail returns the newest entries in the order of their positions. A transaction that commits late puts its entries
-// below ones that were read before. One call reads at most 200,000 positions. If it found fewer than requested and
-// older rows are kept, rest is the Before of the next call; else 0.
+// below ones that were read before. After 200,000 positions, with too few entries and older rows left, rest is the
+// Before of the next call; else 0.
 func ReadTail(ctx context.Context, db relay.DB, t Tail) (entries []Entry, rest int64, err error) {
 	var oldest, newest int64
 	if err := db.QueryRow(ctx, keptSQL).Scan(&oldest, &newest); err != nil {

@@ -93,12 +93,35 @@ func TestConsumerSettingsArePinned(t *testing.T) {
 	}.check(t)
 }
 
-func TestPasswordsAndCertificatesReachTheClient(t *testing.T) {
+func TestPublisherConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
-	cfg := kafka.Config{Brokers: []string{"a:1"}, User: "u", Password: "p"}.Producer()
-	require.NoError(t, cfg.Validate())
-	require.True(t, cfg.Net.SASL.Enable)
-	require.EqualValues(t, sarama.SASLTypePlaintext, cfg.Net.SASL.Mechanism)
-	require.Equal(t, "u", cfg.Net.SASL.User)
-	require.Equal(t, "p", cfg.Net.SASL.Password)
+	for problem, cfg := range map[string]kafka.Config{
+		"at least one host:port": {},
+		"Net.DialTimeout":        {Brokers: []string{"a:1"}, PublishTimeout: -1},
+		"MaxMessageBytes":        {Brokers: []string{"a:1"}, MaxMessageBytes: -1},
+		"Net.SASL.Password":      {Brokers: []string{"a:1"}, User: "u"},
+	} {
+		_, err := kafka.NewPublisher(cfg, nil)
+		require.ErrorContains(t, err, problem)
+	}
+}
+
+func TestConsumerConfigurationIsChecked(t *testing.T) {
+	t.Parallel()
+	valid := kafka.ConsumerConfig{Config: kafka.Config{Brokers: []string{"a:1"}}, Group: "g"}
+	_, err := kafka.NewConsumer(valid, nil, nil)
+	require.NoError(t, err)
+	for problem, change := range map[string]func(*kafka.ConsumerConfig){
+		"at least one host:port":  func(c *kafka.ConsumerConfig) { c.Brokers = nil },
+		"a consumer group is":     func(c *kafka.ConsumerConfig) { c.Group = "" },
+		"twice the drain timeout": func(c *kafka.ConsumerConfig) { c.DrainTimeout = time.Minute },
+		"Heartbeat.Interval":      func(c *kafka.ConsumerConfig) { c.HeartbeatInterval = time.Minute },
+		"-1 is negative":          func(c *kafka.ConsumerConfig) { c.Batch = -1 },
+		"SASL mechanism":          func(c *kafka.ConsumerConfig) { c.User, c.Password, c.Mechanism = "u", "p", "magic" },
+	} {
+		cfg := valid
+		change(&cfg)
+		_, err := kafka.NewConsumer(cfg, nil, nil)
+		require.ErrorContains(t, err, problem)
+	}
 }

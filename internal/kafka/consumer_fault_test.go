@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"regexp"
 	"runtime/pprof"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,6 +44,20 @@ func rawProducer(t testing.TB, brokers []string, change func(*sarama.Config)) sa
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, producer.Close()) })
 	return producer
+}
+
+// transactional returns a producer, and a function that writes a record in a transaction of it.
+func transactional(
+	t testing.TB, brokers []string, topic string,
+) (producer sarama.SyncProducer, send func(end func() error)) {
+	t.Helper()
+	producer = rawProducer(t, brokers, func(cfg *sarama.Config) { cfg.Producer.Transaction.ID = kafkatest.Group(t) })
+	return producer, func(end func() error) {
+		require.NoError(t, producer.BeginTxn())
+		_, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("x")})
+		require.NoError(t, err)
+		require.NoError(t, end())
+	}
 }
 
 func TestAnUndecodableRecordStopsNothing(t *testing.T) {
@@ -86,13 +101,9 @@ func TestAbortedTransactionsAreNotDelivered(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
 	topic := kafkatest.Topic(t, brokers, 1)
-	producer := rawProducer(t, brokers, func(cfg *sarama.Config) { cfg.Producer.Transaction.ID = kafkatest.Group(t) })
-	for _, end := range []func() error{producer.AbortTxn, producer.CommitTxn} {
-		require.NoError(t, producer.BeginTxn())
-		_, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("x")})
-		require.NoError(t, err)
-		require.NoError(t, end())
-	}
+	producer, send := transactional(t, brokers, topic)
+	send(producer.AbortTxn)
+	send(producer.CommitTxn)
 	msg := receive(t, listen(t, fast(brokers, kafkatest.Group(t)), topic).messages)
 	origin, _ := event.OriginFrom(msg.Context())
 	require.EqualValues(t, 2, origin.Offset, "0 is aborted, 1 says so")
@@ -145,10 +156,11 @@ func toPartition(t testing.TB, brokers []string, topic string, partition int32, 
 	require.NoError(t, producer.SendMessages(records))
 }
 
+// lines are a log's texts from level info on, and their codes.
 type lines struct {
 	slog.Handler
-	mu    sync.Mutex
-	texts []string
+	mu           sync.Mutex
+	texts, codes []string
 }
 
 func (*lines) Enabled(context.Context, slog.Level) bool { return true }
@@ -156,16 +168,29 @@ func (l *lines) WithAttrs([]slog.Attr) slog.Handler     { return l }
 func (l *lines) Handle(_ context.Context, r slog.Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if r.Level >= slog.LevelInfo {
-		l.texts = append(l.texts, r.Message)
+	if r.Level < slog.LevelInfo {
+		return nil
 	}
+	l.texts = append(l.texts, r.Message)
+	r.Attrs(func(attr slog.Attr) bool {
+		if attr.Key == "code" {
+			l.codes = append(l.codes, attr.Value.String())
+		}
+		return true
+	})
 	return nil
 }
 
 func (l *lines) all() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]string(nil), l.texts...)
+	return slices.Clone(l.texts)
+}
+
+func (l *lines) allCodes() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.codes)
 }
 
 func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {

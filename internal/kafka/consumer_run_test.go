@@ -44,7 +44,8 @@ func TestConsumersChurn(t *testing.T) {
 	topic := kafkatest.Topic(t, brokers, 6)
 	cfg := batches(brokers, kafkatest.Group(t))
 	cfg.Batch = 20
-	msgs := events(1200, keys(30)...)
+	const rounds, each = 4, 100
+	msgs := events(rounds*each, keys(30)...)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
 	record := &record{byKey: map[string][]string{}, want: len(msgs), all: make(chan struct{}), seen: map[string]bool{}}
 	handle := func(_ context.Context, batch []*message.Message) (int, error) {
@@ -58,9 +59,9 @@ func TestConsumersChurn(t *testing.T) {
 	}
 	keeper := consume(t, cfg, topic, handle)
 	keeper.awaitPartition(t)
-	for round := range 5 {
+	for round := range rounds {
 		guest := consume(t, cfg, topic, handle)
-		require.NoError(t, publisher.Publish(topic, msgs[round*240:(round+1)*240]...))
+		require.NoError(t, publisher.Publish(topic, msgs[round*each:(round+1)*each]...))
 		guest.awaitPartition(t)
 		guest.stop()
 		require.NoError(t, receive(t, guest.ended))

@@ -171,7 +171,7 @@ func TestABatchIsBoundedInBytes(t *testing.T) {
 	cfg := batches(brokers, kafkatest.Group(t))
 	cfg.MaxBytes = 3000
 	var sizes []int
-	done := make(chan struct{})
+	done := make(chan struct{}, 1)
 	seen := 0
 	consume(t, cfg, topic, func(_ context.Context, batch []*message.Message) (int, error) {
 		sum := 0
@@ -180,23 +180,14 @@ func TestABatchIsBoundedInBytes(t *testing.T) {
 		}
 		sizes = append(sizes, sum)
 		if seen += len(batch); seen == len(msgs) {
-			close(done)
+			done <- struct{}{}
 		}
 		return len(batch), nil
 	})
-	receive(t, closing(done))
+	receive(t, done)
 	for _, size := range sizes {
 		require.Less(t, size, cfg.MaxBytes, "but for the last message of the batch")
 	}
-}
-
-func closing(done <-chan struct{}) <-chan struct{} {
-	value := make(chan struct{}, 1)
-	go func() {
-		<-done
-		value <- struct{}{}
-	}()
-	return value
 }
 
 func TestABatchCarriesOriginsAndTheCallersValues(t *testing.T) {
@@ -223,6 +214,7 @@ func TestABatchCarriesOriginsAndTheCallersValues(t *testing.T) {
 			require.True(t, ok)
 			require.Equal(t, offset, origin.Offset)
 			require.Equal(t, cfg.Group, origin.Group)
+			require.Nil(t, origin.From, "without points")
 			require.Equal(t, "ce_id", origin.Headers[0].Name)
 			require.Equal(t, "a", msg.Metadata[event.KeyMetadata])
 			decoded, err := event.FromMessage(msg)

@@ -2,7 +2,6 @@ package kafka_test
 
 import (
 	"bytes"
-	"context"
 	"net"
 	"strings"
 	"testing"
@@ -10,33 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/twmb/franz-go/pkg/kfake"
-
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/testkit"
 )
 
-// rotten flips a byte of each answer with its word, as a bad disk does after the broker's check.
-type rotten struct{ word string }
-
-func (r rotten) listen(network, address string) (net.Listener, error) {
-	listener, err := new(net.ListenConfig).Listen(context.Background(), network, address)
-	return rottenListener{listener, r}, err
-}
-
-type rottenListener struct {
-	net.Listener
-	rotten
-}
-
-func (l rottenListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	return rottenConn{conn, l.rotten}, err
-}
-
+// rottenConn damages each answer with its word, as a bad disk does after the broker's check.
 type rottenConn struct {
 	net.Conn
-	rotten
+	word string
 }
 
 func (c rottenConn) Write(p []byte) (int, error) {
@@ -48,9 +28,10 @@ func (c rottenConn) Write(p []byte) (int, error) {
 
 func TestADamagedBatchIsSaid(t *testing.T) {
 	t.Parallel()
-	_, brokers := kafkatest.Fake(t, kfake.ListenFn(rotten{"rotten apple"}.listen))
+	const word = "rotten apple"
+	_, brokers := kafkatest.Fake(t, wrapConnections(func(c net.Conn) net.Conn { return rottenConn{c, word} }))
 	topic := kafkatest.Topic(t, brokers, 1)
-	toPartition(t, brokers, topic, 0, "rotten apple")
+	toPartition(t, brokers, topic, 0, word)
 	cfg := fast(brokers, kafkatest.Group(t))
 	cfg.UnhealthyAfter = 300 * time.Millisecond
 	l := listen(t, cfg, topic)

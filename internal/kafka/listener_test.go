@@ -110,18 +110,6 @@ func read(t testing.TB, l *listener, n int) []string {
 	return ids
 }
 
-func TestWhatWasPublishedBeforeTheGroupExistedIsReceived(t *testing.T) {
-	t.Parallel()
-	brokers := kafkatest.Brokers(t)
-	topic := kafkatest.Topic(t, brokers, 1)
-	msgs := events(10, "a")
-	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, msgs...))
-
-	l := listen(t, fast(brokers, kafkatest.Group(t)), topic)
-	require.Equal(t, idsOf(msgs), read(t, l, 10))
-	require.NoError(t, l.Healthy(t.Context()))
-}
-
 func afterDone(ctx context.Context) <-chan error {
 	done := make(chan error, 1)
 	context.AfterFunc(ctx, func() { done <- context.Cause(ctx) })

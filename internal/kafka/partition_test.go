@@ -54,23 +54,3 @@ func TestAfterACrashTheUncommittedComesAgain(t *testing.T) {
 
 	require.Equal(t, ids[2:], read(t, listen(t, cfg, topic), 2))
 }
-
-func TestCloseWaitsForTheHandlerAndCommitsItsAck(t *testing.T) {
-	t.Parallel()
-	brokers := kafkatest.Brokers(t)
-	topic, ids := published(t, brokers, 2)
-	cfg := fast(brokers, kafkatest.Group(t))
-	cfg.DrainTimeout, cfg.RebalanceTimeout = kafkatest.Patience, 3*kafkatest.Patience
-	l := listen(t, cfg, topic)
-	working := receive(t, l.messages)
-
-	closed := make(chan error, 1)
-	go func() { closed <- l.Close() }()
-	silent(t, l)
-	require.NoError(t, working.Context().Err(), "a handler may finish")
-	require.Empty(t, closed)
-	working.Ack()
-	require.NoError(t, receive(t, closed))
-	require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic))
-	require.Equal(t, ids[1:], read(t, listen(t, cfg, topic), 1))
-}

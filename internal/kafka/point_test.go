@@ -168,6 +168,13 @@ func (r *rewinding) end(t *testing.T, member *running, offset int64) {
 	<-member.done
 }
 
+// handleAll runs a member until it has handled all n records.
+func (r *rewinding) handleAll(t *testing.T, n int) {
+	t.Helper()
+	r.end(t, r.start(t), int64(n))
+	r.taken(t, n)
+}
+
 func (r *rewinding) requireWarnings(t *testing.T, texts ...string) {
 	t.Helper()
 	var warnings []string
@@ -215,9 +222,8 @@ func TestAMemberReadsAgainFromThePointOfADatabaseThatWentBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRewinding(t, 3)
-			r.end(t, r.start(t), 3)
+			r.handleAll(t, 3)
 			back := r.point(0)
-			r.taken(t, 3)
 			r.publish(t, 3)
 			meet(t, r, back)
 			require.Equal(t, offsets(3, 6), r.taken(t, 3)[:3])
@@ -263,8 +269,7 @@ func TestAMemberReadsAllOfALogThatLostRecords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRewinding(t, 4)
-			r.end(t, r.start(t), 4)
-			r.taken(t, 4)
+			r.handleAll(t, 4)
 			lost := point(r.point(0))
 			r.set(0, lost)
 			member := r.start(t)
@@ -283,8 +288,7 @@ func TestAMemberReadsAllOfALogThatLostRecords(t *testing.T) {
 func TestALogIsReadAgainOnce(t *testing.T) {
 	t.Parallel()
 	r := newRewinding(t, 4)
-	r.end(t, r.start(t), 4)
-	r.taken(t, 4)
+	r.handleAll(t, 4)
 	lost := r.point(0)
 	lost.Time--
 	r.set(0, lost)
@@ -312,8 +316,7 @@ func TestALogIsReadAgainOnce(t *testing.T) {
 func TestAPointThatWasPutBackIsOfTheBroker(t *testing.T) {
 	t.Parallel()
 	r := newRewinding(t, 4)
-	r.end(t, r.start(t), 4)
-	r.taken(t, 4)
+	r.handleAll(t, 4)
 	r.set(0, event.Point{Time: event.ReadAgain})
 	r.start(t)
 	require.Equal(t, offsets(0, 4), r.taken(t, 4))
@@ -327,8 +330,7 @@ func TestAnOffsetBeyondTheEndIsReadAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRewinding(t, 2)
-			r.end(t, r.start(t), 2)
-			r.taken(t, 2)
+			r.handleAll(t, 2)
 			r.publish(t, 2)
 			commit(t, r.brokers, r.cfg.Group, r.topic, 9)
 			if from == 0 {
@@ -360,8 +362,7 @@ func commit(t *testing.T, brokers []string, group, topic string, offset int64) {
 func TestAPointWhoseRecordExpired(t *testing.T) {
 	t.Parallel()
 	r := newRewinding(t, 6)
-	r.end(t, r.start(t), 6)
-	r.taken(t, 6)
+	r.handleAll(t, 6)
 	deleteRecords(t, r.brokers, r.topic, 4)
 	last := r.point(0)
 	r.set(0, event.Point{Next: 4, Time: last.Time - 2})
@@ -392,8 +393,7 @@ func TestTheFirstPointOfAPartition(t *testing.T) {
 		t.Run(fmt.Sprintf("knows %t", knows), func(t *testing.T) {
 			t.Parallel()
 			r := newRewinding(t, 4)
-			r.end(t, r.start(t), 4)
-			r.taken(t, 4)
+			r.handleAll(t, 4)
 			last := r.point(0)
 			r.points, r.knows = map[int32]event.Point{}, knows
 			r.start(t)
@@ -414,14 +414,10 @@ func TestTheFirstPointOfAPartition(t *testing.T) {
 func TestAPositionCrossesOffsetsWithoutARecord(t *testing.T) {
 	t.Parallel()
 	r := newRewinding(t, 0)
-	producer := rawProducer(t, r.brokers, func(cfg *sarama.Config) { cfg.Producer.Transaction.ID = kafkatest.Group(t) })
+	producer, send := transactional(t, r.brokers, r.topic)
 	for range 2 { // 0 is aborted, 1 its mark, 2 a record, 3 its mark, and again
-		for _, end := range []func() error{producer.AbortTxn, producer.CommitTxn} {
-			require.NoError(t, producer.BeginTxn())
-			_, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: r.topic, Value: sarama.StringEncoder("x")})
-			require.NoError(t, err)
-			require.NoError(t, end())
-		}
+		send(producer.AbortTxn)
+		send(producer.CommitTxn)
 	}
 	r.cfg.LookEvery, r.cfg.Batch = time.Millisecond, 1
 	member := r.start(t)
@@ -434,14 +430,4 @@ func TestAPositionCrossesOffsetsWithoutARecord(t *testing.T) {
 	require.Equal(t, []string{"0/9"}, r.taken(t, 1))
 	require.Empty(t, r.causes())
 	r.end(t, member, 10)
-}
-
-func TestWithoutPointsARecordHasNoPosition(t *testing.T) {
-	t.Parallel()
-	brokers := kafkatest.Brokers(t)
-	topic, _ := published(t, brokers, 1)
-	msg := receive(t, listen(t, fast(brokers, kafkatest.Group(t)), topic).messages)
-	origin, _ := event.OriginFrom(msg.Context())
-	require.Nil(t, origin.From)
-	msg.Ack()
 }

@@ -23,22 +23,24 @@ type wire struct {
 	cuts        atomic.Int32
 }
 
-func (w *wire) listen(network, address string) (net.Listener, error) {
-	listener, err := new(net.ListenConfig).Listen(context.Background(), network, address)
-	return wiredListener{listener, w}, err
-}
-
-type wiredListener struct {
+type wrappingListener struct {
 	net.Listener
-	wire *wire
+	wrap func(net.Conn) net.Conn
 }
 
-func (l wiredListener) Accept() (net.Conn, error) {
+func (l wrappingListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return wiredConn{conn, l.wire}, nil
+	return l.wrap(conn), nil
+}
+
+func wrapConnections(wrap func(net.Conn) net.Conn) kfake.Opt {
+	return kfake.ListenFn(func(network, address string) (net.Listener, error) {
+		listener, err := new(net.ListenConfig).Listen(context.Background(), network, address)
+		return wrappingListener{listener, wrap}, err
+	})
 }
 
 type wiredConn struct {
@@ -80,13 +82,13 @@ func TestAConnectionCutCostsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &wire{}
-			_, brokers := kafkatest.Fake(t, kfake.ListenFn(w.listen))
+			_, brokers := kafkatest.Fake(t, wrapConnections(func(c net.Conn) net.Conn { return wiredConn{c, w} }))
 			topic := kafkatest.Topic(t, brokers, 2)
 			publisher := newPublisher(t, kafka.Config{Brokers: brokers, RequestTimeout: time.Second})
-			msgs := events(400, keys(10)...)
-			require.NoError(t, publisher.Publish(topic, msgs[:200]...))
+			msgs := events(80, keys(10)...)
+			require.NoError(t, publisher.Publish(topic, msgs[:40]...))
 			cut(w)
-			require.NoError(t, publisher.Publish(topic, msgs[200:]...))
+			require.NoError(t, publisher.Publish(topic, msgs[40:]...))
 			require.EqualValues(t, 2, w.cuts.Load())
 			require.Equal(t, sent(msgs...), logOf(t, brokers, topic, len(msgs)))
 		})

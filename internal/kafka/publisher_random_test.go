@@ -28,14 +28,14 @@ func TestNothingIsLostOrInvertedByAnyAnswer(t *testing.T) {
 			cluster, brokers := kafkatest.Fake(t)
 			topic := kafkatest.Topic(t, brokers, 3)
 			publisher := newPublisher(t, kafka.Config{
-				Brokers: brokers, MaxMessageBytes: 4000,
+				Brokers: brokers, MaxMessageBytes: 2000,
 				PublishTimeout: 2 * time.Second, RetryFor: 120 * time.Millisecond,
 			})
-			msgs := events(1500, keys(25)...)
+			msgs := events(600, keys(25)...)
 			pending, failedCalls := msgs, 0
 			for len(pending) > 0 {
 				fault := randomFault(random, cluster)
-				batch := pending[:min(100, len(pending))]
+				batch := pending[:min(40, len(pending))]
 				err := publisher.Publish(topic, batch...)
 				fault()
 				if err == nil {

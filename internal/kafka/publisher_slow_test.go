@@ -34,7 +34,9 @@ func TestASlowBrokerFailsNothing(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
 	topic := kafkatest.Topic(t, brokers, 2)
-	publisher := newPublisher(t, kafka.Config{Brokers: brokers, PublishTimeout: 300 * time.Millisecond})
+	publisher := newPublisher(t, kafka.Config{
+		Brokers: brokers, PublishTimeout: 300 * time.Millisecond, RequestTimeout: kafkatest.Patience,
+	})
 	slowly(cluster, 100*time.Millisecond)
 	msgs := events(40, "a", "b")
 	calls, pending := 0, msgs

@@ -100,62 +100,6 @@ func awaitWithheld(t *testing.T, brokers []string, group string) {
 	})
 }
 
-func TestAHandlerThatOutlivesItsPartitionIsCancelled(t *testing.T) {
-	t.Parallel()
-	brokers := kafkatest.Brokers(t)
-	topic, _ := fill(t, brokers, 40)
-	cfg := fast(brokers, kafkatest.Group(t))
-	cfg.DrainTimeout = 100 * time.Millisecond
-	first := listen(t, cfg, topic)
-	working := map[int32]*message.Message{}
-	for range 2 {
-		msg := receive(t, first.messages)
-		working[partitionOf(t, msg)] = msg
-	}
-
-	second := listen(t, cfg, topic)
-	second.awaitPartition(t)
-	taken := second.Standings()[0].Partition
-	cancelled := working[taken]
-	require.ErrorContains(t, receive(t, afterDone(cancelled.Context())), "partition lost")
-	require.NoError(t, working[1-taken].Context().Err(), "the kept partition is not disturbed")
-	require.Equal(t, cancelled.UUID, receive(t, second.messages).UUID)
-	cancelled.Ack()
-}
-
-func TestChurn(t *testing.T) {
-	t.Parallel()
-	brokers := kafkatest.Brokers(t)
-	topic := kafkatest.Topic(t, brokers, 6)
-	cfg := fast(brokers, kafkatest.Group(t))
-	msgs := events(1200, keys(30)...)
-	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
-
-	record := &record{byKey: map[string][]string{}, want: len(msgs), all: make(chan struct{}), seen: map[string]bool{}}
-	var workers sync.WaitGroup
-	work := func(l *listener) *listener {
-		workers.Go(func() {
-			for msg := range l.messages {
-				record.add(msg)
-				msg.Ack()
-			}
-		})
-		return l
-	}
-	keeper := work(listen(t, cfg, topic))
-	keeper.awaitPartition(t)
-	for round := range 6 {
-		guest := work(listen(t, cfg, topic))
-		require.NoError(t, publisher.Publish(topic, msgs[round*200:(round+1)*200]...))
-		guest.awaitPartition(t)
-		require.NoError(t, guest.Close())
-	}
-	receive(t, record.all)
-	require.NoError(t, keeper.Close())
-	workers.Wait()
-	requireOrder(t, msgs, record.byKey)
-}
-
 type record struct {
 	mu    sync.Mutex
 	byKey map[string][]string

@@ -66,30 +66,6 @@ func TestTheWireIsCloudEventsBinaryMode(t *testing.T) {
 	require.WithinRange(t, record.Timestamp, before, time.Now())
 }
 
-func TestTheStockMarshalerInterfaceWritesTheSame(t *testing.T) {
-	t.Parallel()
-	brokers := kafkatest.Brokers(t)
-	topic := kafkatest.Topic(t, brokers, 1)
-	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
-	msg := fullEvent().Message()
-	require.NoError(t, publisher.Publish(topic, msg))
-	direct := kafkatest.ReadAll(t, brokers, topic, 1)[0]
-
-	record, err := kafka.Marshaler{}.Marshal(topic, msg)
-	require.NoError(t, err)
-	require.Equal(t, topic, record.Topic)
-	key, err := record.Key.Encode()
-	require.NoError(t, err)
-	require.Equal(t, direct.Key, key)
-	value, err := record.Value.Encode()
-	require.NoError(t, err)
-	require.Equal(t, direct.Value, value)
-	require.Len(t, record.Headers, len(direct.Headers))
-	for i, header := range record.Headers {
-		require.Equal(t, *direct.Headers[i], header)
-	}
-}
-
 // The stock subscriber uses its own marshaler.
 func TestAStockSubscriberReadsTheEventsID(t *testing.T) {
 	t.Parallel()

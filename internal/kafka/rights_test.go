@@ -1,11 +1,9 @@
 package kafka_test
 
 import (
-	"context"
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,32 +17,6 @@ import (
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/testkit"
 )
-
-type codes struct {
-	slog.Handler
-	mu   sync.Mutex
-	seen []string
-}
-
-func (*codes) Enabled(context.Context, slog.Level) bool { return true }
-func (c *codes) WithAttrs([]slog.Attr) slog.Handler     { return c }
-func (c *codes) Handle(_ context.Context, r slog.Record) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r.Attrs(func(attr slog.Attr) bool {
-		if attr.Key == "code" {
-			c.seen = append(c.seen, attr.Value.String())
-		}
-		return true
-	})
-	return nil
-}
-
-func (c *codes) all() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return append([]string(nil), c.seen...)
-}
 
 const (
 	app    = "app"
@@ -113,14 +85,14 @@ func TestAMissingRightIsSaidAndWaitedFor(t *testing.T) {
 			cfg := fast(root.Brokers, group)
 			cfg.User, cfg.Password = app, secret
 			cfg.UnhealthyAfter = 50 * time.Millisecond
-			log := &codes{}
+			log := &lines{}
 			l := listenWith(t, cfg, topic, slog.New(log))
 
 			testkit.Until(t, func() bool {
 				err := l.Healthy(t.Context())
-				return len(log.all()) > 0 && err != nil && strings.Contains(err.Error(), row.code+": ")
+				return len(log.allCodes()) > 0 && err != nil && strings.Contains(err.Error(), row.code+": ")
 			}) // sarama asks for a group two dozen times, with a pause before each
-			require.Equal(t, []string{row.code}, slices.Compact(log.all()))
+			require.Equal(t, []string{row.code}, slices.Compact(log.allCodes()))
 
 			grant(t, root, topic, group)
 			receive(t, l.messages).Ack()

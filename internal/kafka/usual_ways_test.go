@@ -53,14 +53,6 @@ func TestUsualWaySaramaSendsPastAFailedBatch(t *testing.T) {
 
 func stockSubscriber(t *testing.T, cfg kafka.ConsumerConfig, topic string) <-chan *message.Message {
 	t.Helper()
-	_, messages := stockMember(t, cfg, topic)
-	return messages
-}
-
-func stockMember(
-	t *testing.T, cfg kafka.ConsumerConfig, topic string,
-) (*stock.Subscriber, <-chan *message.Message) {
-	t.Helper()
 	subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
 		Brokers: cfg.Brokers, ConsumerGroup: cfg.Group, Unmarshaler: kafka.Marshaler{},
 		NackResendSleep: 10 * time.Millisecond, ReconnectRetrySleep: 50 * time.Millisecond,
@@ -70,7 +62,7 @@ func stockMember(
 	t.Cleanup(func() { require.NoError(t, subscriber.Close()) })
 	messages, err := subscriber.Subscribe(t.Context(), topic)
 	require.NoError(t, err)
-	return subscriber, messages
+	return messages
 }
 
 // TestUsualWayANackLoopOutlivesItsPartition: the stock subscriber repeats a nacked message although another member owns

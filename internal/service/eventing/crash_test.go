@@ -43,7 +43,7 @@ func TestAMemberThatDiesAtEachPoint(t *testing.T) {
 
 func dieAt(t *testing.T, pool *pgxpool.Pool, point string) {
 	t.Helper()
-	s := newStage(t, pool, kafkatest.Brokers(t), named("one"), "KAFKA_TOPIC_PARTITIONS=3",
+	s := newStage(t, pool, kafkatest.Brokers(t), "KAFKA_INSTANCE_ID=one", "KAFKA_TOPIC_PARTITIONS=3",
 		"KAFKA_SESSION_TIMEOUT=6s")
 	s.story(t, func() {
 		armed := s.member
@@ -60,7 +60,7 @@ func TestAMemberThatDiesAroundTheOffsetCommit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cluster, brokers := kafkatest.Fake(t)
-			s := newStage(t, pool, brokers, named("one"), "KAFKA_TOPIC_PARTITIONS=3")
+			s := newStage(t, pool, brokers, "KAFKA_INSTANCE_ID=one", "KAFKA_TOPIC_PARTITIONS=3")
 			s.story(t, func() {
 				reached, goOn := atOffsetCommit(cluster, committed)
 				doomed := s.start(t)

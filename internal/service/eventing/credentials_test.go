@@ -15,18 +15,15 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/twmb/franz-go/pkg/kfake"
-
-	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
+	"github.com/twmb/franz-go/pkg/kfake"
 )
 
 func TestADatabaseWithoutAFreeConnectionIsNotReady(t *testing.T) {
@@ -194,9 +191,7 @@ func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 	give(sarama.AclResourceGroup, group, sarama.AclOperationRead)
 	give(sarama.AclResourceCluster, "kafka-cluster", sarama.AclOperationIdempotentWrite)
 	b := open(t, cfg)
-	mux := inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, event.Event, pinged) error { return nil })
-	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.pings", Topic: topic, Handlers: mux}))
+	b.consume(t, eventing.Consumer{Name: "test.pings", Topic: topic, Handlers: inbox.NewMux()})
 	b.serve(t)
 	copies := "dlq." + group + "." + topic
 	b.awaitSaid(t, "consumer test.pings",

@@ -3,7 +3,6 @@ package eventing_test
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -19,7 +18,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
@@ -51,11 +49,11 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	}, record, &sarama.ProducerMessage{Topic: topic, Key: sarama.ByteEncoder{}})
 
 	b := open(t, cfg)
-	mux := inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, event.Event, pinged) error {
-		return inbox.Permanent(errors.New("seven is bad"))
+	b.consume(t, eventing.Consumer{
+		Name: "test.copies", Topic: topic, Handlers: pings(func(context.Context, pgx.Tx, event.Event, pinged) error {
+			return inbox.Permanent(errors.New("seven is bad"))
+		}),
 	})
-	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.copies", Topic: topic, Handlers: mux}))
 	b.serve(t)
 	copied := kafkatest.ReadAll(t, brokers, copies, 3)
 	require.Len(t, copied, 3)
@@ -101,7 +99,7 @@ func TestTheFirstDeadLetterFindsItsTopic(t *testing.T) {
 	ensureTopic(t, cfg, topic)
 	copies := "dlq.twinbox." + cfg.Environment + ".test.handwritten." + topic
 	b := open(t, cfg)
-	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.handwritten", Topic: topic, Handlers: inbox.NewMux()}))
+	b.consume(t, eventing.Consumer{Name: "test.handwritten", Topic: topic, Handlers: inbox.NewMux()})
 	b.serve(t)
 	b.awaitWell(t)
 	made, err := kafka.DescribeTopics(t.Context(), cfg.Client("test"), copies)
@@ -134,25 +132,14 @@ func TestALetterTooLargeForTheOutboxHasNoCopy(t *testing.T) {
 	ensureTopic(t, cfg, topic)
 	sendRaw(t, brokers, &sarama.ProducerMessage{Topic: topic, Value: sarama.ByteEncoder(make([]byte, 2000))})
 	b := open(t, cfg)
-	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.large", Topic: topic, Handlers: inbox.NewMux()}))
-	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
-		b.node.StartConsumers(group)
-	})
+	b.consume(t, eventing.Consumer{Name: "test.large", Topic: topic, Handlers: inbox.NewMux()})
+	b.serve(t)
 	testkit.Until(t, func() bool {
 		letters, err := deadLetters(t.Context(), pool)
 		return err == nil && len(letters) == 1 && len(letters[0].Payload) == 2000
 	})
-	families, err := b.admin.Registry().Gather()
-	require.NoError(t, err)
-	results := map[string]float64{}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == "dead_letter_copies_total" {
-				results[m.GetLabel()[1].GetValue()] = m.GetCounter().GetValue()
-			}
-		}
-	}
-	require.Equal(t, map[string]float64{"too_large": 1}, results)
-	b.stop()
-	require.NoError(t, <-ended)
+	value := b.scrape(t)
+	tooLarge, _ := value(`dead_letter_copies_total{consumer="test.large",result="too_large"}`)
+	all, _ := value("dead_letter_copies_total")
+	require.Equal(t, []float64{1, 1}, []float64{tooLarge, all})
 }

@@ -1,21 +1,6 @@
 package eventing_test
 
 import (
-	"bytes"
-	"context"
-	"log/slog"
-	"net"
-	"net/http"
-	"os"
-	"strings"
-	"sync"
-	"testing"
-
-	"github.com/IBM/sarama"
-	"github.com/jackc/pgx/v5"
-	"github.com/stretchr/testify/require"
-
-	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
@@ -23,16 +8,17 @@ import (
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/servicetest"
 	"example.com/twinbox/test/testkit"
+	"github.com/stretchr/testify/require"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"testing"
 )
 
 func instances(t *testing.T, cfg eventing.Config) []string {
 	t.Helper()
-	settings := sarama.NewConfig()
-	settings.Version = sarama.V3_6_0_0
-	admin, err := sarama.NewClusterAdmin(cfg.Kafka.Brokers, settings)
-	require.NoError(t, err)
-	defer admin.Close()
-	groups, err := admin.DescribeConsumerGroups([]string{"twinbox." + cfg.Environment + ".test.pings"})
+	groups, err := kafkatest.Admin(t, cfg.Kafka.Brokers).DescribeConsumerGroups([]string{"twinbox." + cfg.Environment + ".test.pings"})
 	require.NoError(t, err)
 	require.Len(t, groups, 1)
 	names := []string{}
@@ -47,54 +33,24 @@ func instances(t *testing.T, cfg eventing.Config) []string {
 }
 
 type instance struct {
-	*bundle
-	at      service.Listening
-	handled chan int
-	ended   chan error
-	log     *lines
+	at   service.Listening
+	stop func()
+	log  *lines
 }
-
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-func (l *lines) count(text string) int { return strings.Count(l.String(), text) }
 
 func startInstance(t *testing.T, cfg eventing.Config, topic string) *instance {
 	t.Helper()
-	log := &lines{}
-	i := &instance{
-		bundle: openWith(t, slog.New(slog.NewTextHandler(log, nil)), cfg), log: log, handled: make(chan int, 10),
+	i := &instance{log: &lines{}}
+	b := openWith(t, slog.New(slog.NewTextHandler(i.log, nil)), cfg)
+	b.consume(t, eventing.Consumer{Name: "test.pings", Topic: topic, Handlers: inbox.NewMux()})
+	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"},
+		func(group *service.Group, _ net.Listener) { b.node.StartConsumers(group) })
+	i.at = <-listening
+	i.stop = func() {
+		b.stop()
+		require.NoError(t, <-ended)
 	}
-	mux := inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ event.Event, data pinged) error {
-		i.handled <- data.N
-		return nil
-	})
-	require.NoError(t, i.node.Consume(eventing.Consumer{Name: "test.pings", Topic: topic, Handlers: mux}))
-	listening, ended := i.run(eventing.Listeners{Admin: "127.0.0.1:0"},
-		func(group *service.Group, _ net.Listener) { i.node.StartConsumers(group) })
-	i.at, i.ended = <-listening, ended
 	return i
-}
-
-func (i *instance) end(t *testing.T) {
-	t.Helper()
-	i.stop()
-	require.NoError(t, <-i.ended)
 }
 
 func TestEachProcessHasAnInstanceIDOfItsOwn(t *testing.T) {
@@ -114,15 +70,15 @@ func TestEachProcessHasAnInstanceIDOfItsOwn(t *testing.T) {
 	}
 	testkit.Until(t, func() bool { return len(instances(t, cfg)) == 2 })
 	require.ElementsMatch(t, want, instances(t, cfg))
-	one.end(t)
+	one.stop()
 	testkit.Until(t, func() bool { return len(instances(t, cfg)) == 1 }, "a clean stop leaves")
-	other.end(t)
+	other.stop()
 
 	cfg.Kafka.InstanceID = "none"
 	nameless := startInstance(t, cfg, topic)
 	testkit.Until(t, func() bool { return len(instances(t, cfg)) == 1 })
 	require.Equal(t, []string{""}, instances(t, cfg))
-	nameless.end(t)
+	nameless.stop()
 }
 
 // If the earlier process ended, a supervisor would restart it to take the name back.
@@ -146,6 +102,6 @@ func TestOfTwoProcessesWithOneNameBothGoOn(t *testing.T) {
 	}
 	require.Equal(t, 1, earlier.log.count(said))
 	require.Zero(t, later.log.count(said))
-	later.end(t)
-	earlier.end(t)
+	later.stop()
+	earlier.stop()
 }

@@ -126,12 +126,7 @@ func newStage(t *testing.T, pool *pgxpool.Pool, brokers []string, more ...string
 	}, more...)
 	cfg, err := load(t, variables...)
 	require.NoError(t, err)
-	settings := sarama.NewConfig()
-	settings.Version = sarama.V3_6_0_0
-	admin, err := sarama.NewClusterAdmin(brokers, settings)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, admin.Close()) })
-	s := &stage{pool: pool, cfg: cfg, admin: admin}
+	s := &stage{pool: pool, cfg: cfg, admin: kafkatest.Admin(t, brokers)}
 	s.member = member{Environ: variables, Topic: kafkatest.Group(t), Consumer: "c" + kafkaSafe(t)}
 	ensureTopic(t, cfg, s.member.Topic)
 	publisher := kafkatest.NewPublisher(t, cfg.Kafka.Brokers)

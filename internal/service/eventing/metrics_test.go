@@ -2,7 +2,6 @@ package eventing_test
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -15,7 +14,6 @@ import (
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
@@ -42,18 +40,6 @@ func (b *bundle) scrape(t *testing.T) func(series string) (sum float64, found bo
 	}
 }
 
-func (b *bundle) serve(t *testing.T) {
-	t.Helper()
-	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
-		b.node.StartConsumers(group)
-	})
-	t.Cleanup(func() {
-		b.stop()
-		require.NoError(t, <-ended)
-	})
-	<-listening
-}
-
 func (b *bundle) add(t *testing.T, topic, key string) {
 	t.Helper()
 	require.NoError(t, pgx.BeginFunc(t.Context(), b.node.Pool, func(tx pgx.Tx) error {
@@ -74,16 +60,17 @@ func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 	hold, handling := make(chan struct{}), make(chan struct{}, 10)
 	instances := []*bundle{open(t, cfg), open(t, cfg)}
 	for _, b := range instances {
-		mux := inbox.NewMux()
-		inbox.Handle(mux, pingedEvent, func(ctx context.Context, _ pgx.Tx, _ event.Event, _ pinged) error {
-			handling <- struct{}{}
-			select {
-			case <-hold:
-			case <-ctx.Done():
-			}
-			return nil
+		b.consume(t, eventing.Consumer{
+			Name: "test.pings", Topic: topic,
+			Handlers: pings(func(ctx context.Context, _ pgx.Tx, _ event.Event, _ pinged) error {
+				handling <- struct{}{}
+				select {
+				case <-hold:
+				case <-ctx.Done():
+				}
+				return nil
+			}),
 		})
-		require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.pings", Topic: topic, Handlers: mux}))
 		b.serve(t)
 	}
 	everywhere := func(series string, holds func(float64) bool) {
@@ -125,7 +112,7 @@ func TestMetricsWithoutServers(t *testing.T) {
 	cfg := environ(t, "postgres://u@"+testkit.ReservePort(t)+"/d", testkit.ReservePort(t))
 	b := open(t, cfg, cfg.Topics("written.v1")...)
 	defer func() { require.NoError(t, b.node.Close()) }()
-	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "c", Topic: "t", Handlers: inbox.NewMux()}))
+	b.consume(t, eventing.Consumer{Name: "c", Topic: "t", Handlers: inbox.NewMux()})
 	began := time.Now()
 	value := b.scrape(t)
 	require.Less(t, time.Since(began), 10*time.Second)

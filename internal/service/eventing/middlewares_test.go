@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -24,8 +22,7 @@ func TestMiddlewaresRunAroundEachEvent(t *testing.T) {
 	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1", "INBOX_RETRY_MIN=1ms")
 	topic := kafkatest.Group(t)
 	ensureTopic(t, cfg, topic)
-	_, err := pool.Exec(t.Context(), `create table seen (id bigint generated always as identity, by text)`)
-	require.NoError(t, err)
+	execute(t, pool, `create table seen (id bigint generated always as identity, by text)`)
 	attempts := 0
 	notes := func(name string) message.HandlerMiddleware {
 		return func(next message.HandlerFunc) message.HandlerFunc {
@@ -46,21 +43,19 @@ func TestMiddlewaresRunAroundEachEvent(t *testing.T) {
 			}
 		}
 	}
-	mux, outcomes := inbox.NewMux(), make(chan inbox.Outcome, 1)
-	inbox.Handle(mux, pingedEvent, func(ctx context.Context, tx pgx.Tx, _ event.Event, _ pinged) error {
-		_, err := tx.Exec(ctx, `insert into seen (by) values ('handler')`)
-		return err
-	})
+	outcomes := make(chan inbox.Outcome, 1)
 	b := open(t, cfg)
-	require.NoError(t, b.node.Consume(eventing.Consumer{
-		Name: "test.middlewares", Topic: topic, Handlers: mux,
+	b.consume(t, eventing.Consumer{
+		Name: "test.middlewares", Topic: topic,
+		Handlers: pings(func(ctx context.Context, tx pgx.Tx, _ event.Event, _ pinged) error {
+			_, err := tx.Exec(ctx, `insert into seen (by) values ('handler')`)
+			return err
+		}),
 		Middlewares: []message.HandlerMiddleware{notes("outer"), notes("inner")},
 		OnOutcome:   func(_ event.Event, o inbox.Outcome) { outcomes <- o },
-	}))
+	})
 	b.serve(t)
-	publisher := kafkatest.NewPublisher(t, cfg.Kafka.Brokers)
-	require.NoError(t, publisher.Publish(topic, ping(`{"n":1}`)))
-	require.NoError(t, publisher.Close())
+	sendRaw(t, brokers, pingRecord(t, topic, 1))
 	require.Equal(t, inbox.Applied, <-outcomes)
 
 	rows, err := pool.Query(t.Context(), `select by from seen order by id`)
@@ -69,12 +64,4 @@ func TestMiddlewaresRunAroundEachEvent(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"outer", "inner", "handler"}, seen, "once: the first attempt was rolled back")
 	require.Equal(t, 4, attempts)
-}
-
-func ping(data string) *message.Message {
-	id := uuid.Must(uuid.NewV7()).String()
-	return event.Event{
-		ID: id, Source: "/test", Type: "test.pinged.v1", Key: id, Version: 1, // a dead letter holds up its own key alone
-		Time: time.Now().UTC(), Data: []byte(data),
-	}.Message()
 }

@@ -43,15 +43,14 @@ func TestWhatIsAddedComesBackOnce(t *testing.T) {
 	ensureTopic(t, cfg, topic)
 	b := open(t, cfg)
 	handled, outcomes := make(chan int, 10), make(chan inbox.Outcome, 10)
-	mux := inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ event.Event, data pinged) error {
-		handled <- data.N
-		return nil
-	})
-	require.NoError(t, b.node.Consume(eventing.Consumer{
-		Name: "test.pings", Topic: topic, Handlers: mux, Order: inbox.Strict,
+	b.consume(t, eventing.Consumer{
+		Name: "test.pings", Topic: topic, Order: inbox.Strict,
+		Handlers: pings(func(_ context.Context, _ pgx.Tx, _ event.Event, data pinged) error {
+			handled <- data.N
+			return nil
+		}),
 		OnOutcome: func(_ event.Event, o inbox.Outcome) { outcomes <- o },
-	}))
+	})
 	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0", API: "127.0.0.1:0"},
 		func(group *service.Group, api net.Listener) {
 			b.node.StartConsumers(group)
@@ -63,14 +62,7 @@ func TestWhatIsAddedComesBackOnce(t *testing.T) {
 	at := <-listening
 	require.NotEmpty(t, at.API)
 
-	err := pgx.BeginFunc(t.Context(), b.node.Pool, func(tx pgx.Tx) error {
-		_, err := b.node.Outbox.Add(t.Context(), tx, event.Event{
-			Source: "/test", Type: "test.pinged.v1", Topic: topic, Key: "k", Data: []byte(`{"n":7}`),
-		})
-		return err
-	})
-	require.NoError(t, err)
-	b.node.Outbox.Committed()
+	b.add(t, topic, "k")
 	require.Equal(t, 7, <-handled)
 	require.Equal(t, inbox.Applied, <-outcomes)
 	testkit.Until(t, func() bool {
@@ -132,18 +124,11 @@ func TestAnOlderInstanceStartsOnANewerDatabase(t *testing.T) {
 	cfg := environ(t, migrated(allowed), kafkatest.Brokers(t)[0])
 	var logs bytes.Buffer
 	b := openWith(t, slog.New(slog.NewTextHandler(&logs, nil)), cfg)
-	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})
-	select {
-	case <-listening:
-	case err := <-ended:
-		require.NoError(t, err)
-	}
-	b.stop()
-	require.NoError(t, <-ended)
+	b.serve(t)()
 	require.Contains(t, logs.String(), "the database is newer than this build")
 
 	cfg = environ(t, migrated(breaking), "127.0.0.1:1")
-	_, ended = open(t, cfg).run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {
+	_, ended := open(t, cfg).run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {
 		t.Error("started on a database that does not allow it")
 	})
 	err := <-ended
@@ -173,14 +158,6 @@ func TestAPortInUseEndsTheStart(t *testing.T) {
 		require.ErrorContains(t, err, "open "+name+" listener")
 		require.ErrorContains(t, err, "address already in use")
 	}
-}
-
-func TestAConsumerThatCannotWorkIsRefused(t *testing.T) {
-	t.Parallel()
-	b := open(t, environ(t, pgtest.DSN(pgtest.New(t, sets...)), "127.0.0.1:1"))
-	defer func() { require.NoError(t, b.node.Close()) }()
-	err := b.node.Consume(eventing.Consumer{Topic: "t", Handlers: inbox.NewMux()})
-	require.ErrorContains(t, err, "consumer is missing")
 }
 
 func TestMigrateAndTopicsSayWhatTheyDid(t *testing.T) {
@@ -223,7 +200,7 @@ func TestATopicThatOutlivesTheInboxIsRefused(t *testing.T) {
 	require.NoError(t, kafka.EnsureTopics(t.Context(), cfg.Client("test"),
 		kafka.Topic{Name: topic, Partitions: 1, Retention: 192 * time.Hour}))
 	b := open(t, cfg)
-	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "c", Topic: topic, Handlers: inbox.NewMux()}))
+	b.consume(t, eventing.Consumer{Name: "c", Topic: topic, Handlers: inbox.NewMux()})
 	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(g *service.Group, _ net.Listener) {
 		b.node.StartConsumers(g)
 	})

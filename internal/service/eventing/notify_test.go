@@ -2,7 +2,6 @@ package eventing_test
 
 import (
 	"context"
-	"net"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -10,10 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event"
-	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
@@ -28,22 +25,11 @@ func TestAnInstanceThatFollowsWakesTheOneThatLeads(t *testing.T) {
 	ensureTopic(t, cfg, topic)
 	leader, follower := open(t, cfg), open(t, cfg)
 	for _, b := range []*bundle{leader, follower} {
-		listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})
-		defer func() {
-			b.stop()
-			require.NoError(t, <-ended)
-		}()
-		<-listening
+		b.serve(t)
 		awaitLed(t, pool)
 	}
 	awaitWoken := listen(t, pool)
-	require.NoError(t, pgx.BeginFunc(t.Context(), follower.node.Pool, func(tx pgx.Tx) error {
-		_, err := follower.node.Outbox.Add(t.Context(), tx, event.Event{
-			Source: "/test", Type: "test.pinged.v1", Topic: topic, Key: "k", Data: []byte(`{}`),
-		})
-		return err
-	}))
-	follower.node.Outbox.Committed()
+	follower.add(t, topic, "k")
 	awaitWoken()
 	require.Len(t, kafkatest.ReadAll(t, brokers, topic, 1), 1)
 }
@@ -72,13 +58,14 @@ func TestAHandlerThatPublishesWakesTheRelay(t *testing.T) {
 			leader, follower := open(t, cfg), open(t, cfg)
 			leader.serve(t)
 			awaitLed(t, pool)
-			mux := inbox.NewMux()
-			inbox.Handle(mux, pingedEvent, func(ctx context.Context, tx pgx.Tx, _ event.Event, _ pinged) error {
-				return add(ctx, follower.node.Outbox, tx, event.Event{
-					Source: "/test", Type: "test.pinged.v1", Topic: answers, Key: "k", Data: []byte(`{}`),
-				})
+			follower.consume(t, eventing.Consumer{
+				Name: "test.pings", Topic: topic,
+				Handlers: pings(func(ctx context.Context, tx pgx.Tx, _ event.Event, _ pinged) error {
+					return add(ctx, follower.node.Outbox, tx, event.Event{
+						Source: "/test", Type: "test.pinged.v1", Topic: answers, Key: "k", Data: []byte(`{}`),
+					})
+				}),
 			})
-			require.NoError(t, follower.node.Consume(eventing.Consumer{Name: "test.pings", Topic: topic, Handlers: mux}))
 			follower.serve(t)
 			awaitWoken := listen(t, pool)
 			sendRaw(t, brokers, pingRecord(t, topic, 1))

@@ -38,15 +38,15 @@ func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 		_, err := tx.Exec(ctx, `insert into seen values ($1, $2)`, by, e.ID)
 		return err
 	}
-	mux := inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(ctx context.Context, _ pgx.Tx, _ event.Event, _ pinged) error {
-		return note(ctx, "test.typed")
-	})
 	attempts := 0
 	outcomes := make(chan string, 6)
 	b := open(t, cfg)
 	for _, c := range []eventing.Consumer{
-		{Name: "test.typed", Handlers: mux},
+		{
+			Name: "test.typed", Handlers: pings(func(ctx context.Context, _ pgx.Tx, _ event.Event, _ pinged) error {
+				return note(ctx, "test.typed")
+			}),
+		},
 		{
 			Name: "test.plain", Types: []string{"test.pinged.v1"}, Order: inbox.Strict,
 			Handler: func(msg *message.Message) error {
@@ -69,7 +69,7 @@ func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 	} {
 		c.Topic = topic
 		c.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes <- c.Name + " " + string(o) }
-		require.NoError(t, b.node.Consume(c))
+		b.consume(t, c)
 	}
 	b.serve(t)
 	sendRaw(t, brokers, pingRecord(t, topic, 1))
@@ -130,6 +130,8 @@ func TestAConsumerHasHandlersOrAHandler(t *testing.T) {
 		require.EqualError(t, b.node.Consume(consumer),
 			"open consumer c: want either Handlers, or a Handler and its Types", name)
 	}
+	nameless := eventing.Consumer{Topic: "t", Handlers: inbox.NewMux()}
+	require.ErrorContains(t, b.node.Consume(nameless), "consumer is missing")
 }
 
 func TestTwoConsumersOfAServiceHaveTwoNames(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 func timedTopic(t *testing.T, brokers []string, setting string) string {
 	t.Helper()
 	name, endless := kafkatest.Group(t), "9223372036854775807"
-	cluster := newAdmin(t, brokers)
+	cluster := kafkatest.Admin(t, brokers)
 	require.NoError(t, cluster.CreateTopic(name, &sarama.TopicDetail{
 		NumPartitions: 1, ReplicationFactor: 1,
 		ConfigEntries: map[string]*string{

@@ -3,7 +3,6 @@ package eventing_test
 import (
 	"context"
 	"errors"
-	"net"
 	"testing"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
@@ -23,33 +21,21 @@ import (
 
 const repeatedConsumer = "test.repeated"
 
-func newAdmin(t *testing.T, brokers []string) sarama.ClusterAdmin {
-	t.Helper()
-	settings := sarama.NewConfig()
-	settings.Version = sarama.V3_6_0_0
-	cluster, err := sarama.NewClusterAdmin(brokers, settings)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, cluster.Close()) })
-	return cluster
-}
-
 func outcomesOf(t *testing.T, cfg eventing.Config, topic string, n int) map[inbox.Outcome]int {
 	t.Helper()
 	b := open(t, cfg)
-	outcomes, mux := make(chan inbox.Outcome, 100), inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ event.Event, data pinged) error {
-		if data.N == 13 {
-			return inbox.Permanent(errors.New("refused"))
-		}
-		return nil
-	})
-	require.NoError(t, b.node.Consume(eventing.Consumer{
-		Name: repeatedConsumer, Topic: topic, Handlers: mux, Order: inbox.Strict,
+	outcomes := make(chan inbox.Outcome, 100)
+	b.consume(t, eventing.Consumer{
+		Name: repeatedConsumer, Topic: topic, Order: inbox.Strict,
+		Handlers: pings(func(_ context.Context, _ pgx.Tx, _ event.Event, data pinged) error {
+			if data.N == 13 {
+				return inbox.Permanent(errors.New("refused"))
+			}
+			return nil
+		}),
 		OnOutcome: func(_ event.Event, o inbox.Outcome) { outcomes <- o },
-	}))
-	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
-		b.node.StartConsumers(group)
 	})
+	stop := b.serve(t)
 	seen := map[inbox.Outcome]int{}
 	for range n {
 		select {
@@ -60,8 +46,7 @@ func outcomesOf(t *testing.T, cfg eventing.Config, topic string, n int) map[inbo
 		}
 	}
 	waitForCommit(t, cfg, topic)
-	b.stop()
-	require.NoError(t, <-ended)
+	stop()
 	require.Empty(t, outcomes)
 	return seen
 }
@@ -73,7 +58,7 @@ func waitForCommit(t *testing.T, cfg eventing.Config, topic string) {
 	defer func() { require.NoError(t, client.Close()) }()
 	end, err := client.GetOffset(topic, 0, sarama.OffsetNewest)
 	require.NoError(t, err)
-	admin, group := newAdmin(t, cfg.Kafka.Brokers), groupOf(cfg)
+	admin, group := kafkatest.Admin(t, cfg.Kafka.Brokers), groupOf(cfg)
 	testkit.Until(t, func() bool {
 		offsets, err := admin.ListConsumerGroupOffsets(group, map[string][]int32{topic: {0}})
 		return err == nil && offsets.GetBlock(topic, 0).Offset == end
@@ -124,7 +109,7 @@ func TestABatchThatComesAgain(t *testing.T) {
 	require.Equal(t, map[inbox.Outcome]int{inbox.Duplicate: 5, inbox.Dead: 1}, outcomesOf(t, cfg, topic, 6))
 	require.Equal(t, 4, letters())
 
-	require.NoError(t, newAdmin(t, brokers).DeleteConsumerGroup(groupOf(cfg)))
+	require.NoError(t, kafkatest.Admin(t, brokers).DeleteConsumerGroup(groupOf(cfg)))
 	require.Equal(t, map[inbox.Outcome]int{inbox.Duplicate: 10, inbox.Dead: 2}, outcomesOf(t, cfg, topic, 12))
 	require.Equal(t, 4, letters())
 }

@@ -21,11 +21,11 @@ func TestAPoisonRecordIsFoundByTwoReplicas(t *testing.T) {
 	for name, inPlace := range map[string]bool{"restarted in place": true, "taken over in turn": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const records, most = 400, 10
+			const records, most = 60, 8
 			// A stop waits for the rebalance that the last death began.
 			s := newStage(t, pool, kafkatest.Brokers(t),
 				"KAFKA_SESSION_TIMEOUT=3s", "KAFKA_TOPIC_PARTITIONS=3")
-			s.member.Poison = "key-2/37"
+			s.member.Poison = "key-2/8"
 			s.send(counted(1, records)...)
 			start := func(i int) *crashtest.Process {
 				replica := s.member
@@ -34,7 +34,7 @@ func TestAPoisonRecordIsFoundByTwoReplicas(t *testing.T) {
 				return crashtest.Start(t, replica)
 			}
 			replicas := []*crashtest.Process{start(0), start(1)}
-			behind := records/5 - 37
+			behind := records/5 - 8
 			done := func() bool {
 				return s.effects(t) == records-1-behind && s.count(t, `select count(*) from dead_letter
 					where consumer = $1`) == 1+behind && s.committed(t) == s.sent
@@ -68,7 +68,7 @@ func TestAPoisonRecordIsFoundByTwoReplicas(t *testing.T) {
 				}
 			}
 			require.Equal(t, 1, s.count(t, `select count(*) from dead_letter
-				where consumer = $1 and code = 'process_died' and event_id = 'key-2/37'`))
+				where consumer = $1 and code = 'process_died' and event_id = 'key-2/8'`))
 			s.requireOnceInOrder(t, records-1-behind)
 			require.Zero(t, s.count(t, `select count(*) from inbox_attempt where consumer = $1`))
 		})

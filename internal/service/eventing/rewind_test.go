@@ -1,7 +1,6 @@
 package eventing_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,7 +24,6 @@ import (
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
@@ -38,31 +35,14 @@ type backward struct {
 	brokers []string
 	cfg     eventing.Config
 	topic   string
-	said    *said
+	said    *lines
 	sent    map[string]int64
-}
-
-type said struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *said) Write(line []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(line)
-}
-
-func (s *said) count(text string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return strings.Count(s.text.String(), text)
 }
 
 func newBackward(t *testing.T, brokers []string) *backward {
 	t.Helper()
 	s := &backward{
-		pool: pgtest.New(t, sets...), brokers: brokers, topic: kafkatest.Group(t), said: &said{}, sent: map[string]int64{},
+		pool: pgtest.New(t, sets...), brokers: brokers, topic: kafkatest.Group(t), said: &lines{}, sent: map[string]int64{},
 	}
 	execute(t, s.pool, `create table ledger (n bigserial, event_id text, key text, version bigint)`)
 	s.cfg = environ(t, pgtest.DSN(s.pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=2", "INBOX_RETRY_MIN=1ms")
@@ -73,24 +53,14 @@ func newBackward(t *testing.T, brokers []string) *backward {
 func (s *backward) start(t *testing.T) (stop func()) {
 	t.Helper()
 	b := openWith(t, slog.New(slog.NewTextHandler(s.said, nil)), s.cfg)
-	mux := inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, _ pinged) error {
-		const note = `insert into ledger (event_id, key, version) values ($1, $2, $3)`
-		return inbox.Queue(ctx, tx, note, e.ID, e.Key, e.Version)
+	b.consume(t, eventing.Consumer{
+		Name: repeatedConsumer, Topic: s.topic, Order: inbox.Strict,
+		Handlers: pings(func(ctx context.Context, tx pgx.Tx, e event.Event, _ pinged) error {
+			const note = `insert into ledger (event_id, key, version) values ($1, $2, $3)`
+			return inbox.Queue(ctx, tx, note, e.ID, e.Key, e.Version)
+		}),
 	})
-	require.NoError(t, b.node.Consume(eventing.Consumer{
-		Name: repeatedConsumer, Topic: s.topic, Handlers: mux, Order: inbox.Strict,
-	}))
-	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
-		b.node.StartConsumers(group)
-	})
-	stop = sync.OnceFunc(func() {
-		b.stop()
-		require.NoError(t, <-ended)
-	})
-	t.Cleanup(stop)
-	<-listening
-	return stop
+	return b.serve(t)
 }
 
 func (s *backward) send(t *testing.T, n int) (sent []event.Event) {

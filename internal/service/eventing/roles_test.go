@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -18,12 +15,10 @@ import (
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
-	"example.com/twinbox/test/servicetest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -38,11 +33,7 @@ func as(t *testing.T, role, dsn string) string {
 func TestTheServingRoleOwnsNothing(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	run := func(sql string) {
-		t.Helper()
-		_, err := pool.Exec(t.Context(), sql)
-		require.NoError(t, err)
-	}
+	run := func(sql string) { execute(t, pool, sql) }
 	var database string
 	require.NoError(t, pool.QueryRow(t.Context(), `select current_database()`).Scan(&database))
 	owner, serving := database+"_owner", database+"_serving"
@@ -70,39 +61,24 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 	topic := kafkatest.Group(t)
 	ensureTopic(t, cfg, topic)
 	handled := make(chan int, 1)
-	mux := inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ event.Event, data pinged) error {
-		handled <- data.N
-		return nil
-	})
 	b := open(t, cfg, cfg.Topics(topic)...)
-	require.NoError(t, b.node.Consume(eventing.Consumer{
-		Name: "test.pings", Topic: topic, Handlers: mux, Order: inbox.Strict,
-	}))
-	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"},
-		func(group *service.Group, _ net.Listener) { b.node.StartConsumers(group) })
-	at := <-listening
-	require.NoError(t, pgx.BeginFunc(t.Context(), b.node.Pool, func(tx pgx.Tx) error {
-		_, err := b.node.Outbox.Add(t.Context(), tx, event.Event{
-			Type: "test.pinged.v1", Topic: topic, Key: "k", Source: "/test", Data: []byte(`{"n":7}`),
-		})
-		return err
-	}))
-	select {
-	case n := <-handled:
-		require.Equal(t, 7, n)
-	case <-time.After(patience):
-		require.FailNow(t, "the event did not come")
-	}
+	b.consume(t, eventing.Consumer{
+		Name: "test.pings", Topic: topic, Order: inbox.Strict,
+		Handlers: pings(func(_ context.Context, _ pgx.Tx, _ event.Event, data pinged) error {
+			handled <- data.N
+			return nil
+		}),
+	})
+	stop := b.serve(t)
+	b.add(t, topic, "k")
+	require.Equal(t, 7, <-handled)
 	testkit.Until(t, func() bool {
 		var made, dropped bool
 		err := pool.QueryRow(t.Context(), `select to_regclass('public.outbox_3000001') is not null
 			and to_regclass($1) is not null, to_regclass('public.inbox_past') is null`, tomorrow).Scan(&made, &dropped)
 		return err == nil && made && dropped
 	})
-	testkit.Until(t, func() bool {
-		return servicetest.Status(t, "http://"+at.Admin+"/readyz") == http.StatusOK
-	})
+	b.awaitReady(t)
 
 	for statement, code := range map[string]string{
 		`drop table public.no_such_profile`:                                                       "42P01",
@@ -127,8 +103,7 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 		require.True(t, is, "%s: %v", statement, err)
 		require.Equal(t, code, refused.Code, statement)
 	}
-	b.stop()
-	require.NoError(t, <-ended)
+	stop()
 	_, err := migrations.Apply(t.Context(), pgtest.DSN(pool), migrations.Lease)
 	require.NoError(t, err)
 	_, err = migrations.Migration{URL: as(t, serving, pgtest.DSN(pool)), Role: serving}.Run(t.Context())

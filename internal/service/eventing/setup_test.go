@@ -1,10 +1,14 @@
 package eventing_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +19,7 @@ import (
 
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
@@ -38,7 +43,7 @@ func environ(t *testing.T, dsn, broker string, more ...string) eventing.Config {
 	t.Helper()
 	cfg, err := load(t, append([]string{
 		"DATABASE_URL=" + dsn, "KAFKA_BROKERS=" + broker, "KAFKA_SESSION_TIMEOUT=1m", "KAFKA_PUBLISH_TIMEOUT=20s",
-		"OUTBOX_LEASE=1m", "ENVIRONMENT=" + "t" + kafkaSafe(t),
+		"OUTBOX_LEASE=1m", "ENVIRONMENT=t" + kafkaSafe(t),
 	}, more...)...)
 	require.NoError(t, err)
 	return cfg
@@ -55,7 +60,8 @@ type bundle struct {
 	admin *service.Admin
 	group *service.Group
 	stop  context.CancelFunc
-	ctx   context.Context
+
+	checks url.Values // of its readiness; nil: not asked yet
 }
 
 func open(t *testing.T, cfg eventing.Config, topics ...kafka.Topic) *bundle {
@@ -74,7 +80,7 @@ func openWith(t *testing.T, log *slog.Logger, cfg eventing.Config, topics ...kaf
 		Validate: func(event.Event) error { return nil },
 	})
 	require.NoError(t, err)
-	return &bundle{node: node, admin: admin, group: group, stop: stop, ctx: ctx}
+	return &bundle{node: node, admin: admin, group: group, stop: stop}
 }
 
 func (b *bundle) run(
@@ -89,14 +95,58 @@ func (b *bundle) run(
 	return listening, ended
 }
 
+// serve runs the node with its consumers until stop is called or the test ends.
+func (b *bundle) serve(t *testing.T) (stop func()) {
+	t.Helper()
+	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
+		b.node.StartConsumers(group)
+	})
+	select {
+	case <-listening:
+	case err := <-ended:
+		require.FailNow(t, "the service ended", "%v", err)
+	}
+	stop = sync.OnceFunc(func() {
+		b.stop()
+		require.NoError(t, <-ended)
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+func (b *bundle) consume(t *testing.T, c eventing.Consumer) {
+	t.Helper()
+	require.NoError(t, b.node.Consume(c))
+}
+
+// pings returns the handlers of a consumer of the test's one type.
+func pings(handle func(ctx context.Context, tx pgx.Tx, e event.Event, data pinged) error) *inbox.Mux {
+	mux := inbox.NewMux()
+	inbox.Handle(mux, pingedEvent, handle)
+	return mux
+}
+
+// lines are a log.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
+}
+
 func ensureTopic(t *testing.T, cfg eventing.Config, name string) {
 	t.Helper()
 	require.NoError(t, kafka.EnsureTopics(t.Context(), cfg.Client("test"), cfg.Topics(name)...))
-}
-
-func named(member string) (setting string) {
-	setting = "KAFKA_INSTANCE_ID=" + member
-	return setting
 }
 
 func sendRaw(t *testing.T, brokers []string, records ...*sarama.ProducerMessage) {

@@ -6,21 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
-	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/pgtest"
-	"example.com/twinbox/test/testkit"
+	"github.com/stretchr/testify/require"
 )
 
 func TestAServiceEndsWithARelayThatRefuses(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, sets...)
-	_, err := pool.Exec(t.Context(), `
-do $$ begin execute format('alter database %I set synchronous_commit = off', current_database()); end $$`)
-	require.NoError(t, err)
+	execute(t, pool, `alter database `+databaseOf(pool)+` set synchronous_commit = off`)
 	cfg := environ(t, pgtest.DSN(pool), "127.0.0.1:1")
 	_, ended := open(t, cfg).run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})
 	select {
@@ -38,11 +33,6 @@ func TestThePoolsOwnParametersMayBeInTheURL(t *testing.T) {
 	cfg := environ(t, pgtest.DSN(pool)+"&pool_max_conns=7", "127.0.0.1:1")
 	require.NoError(t, cfg.Migrate(t.Context(), io.Discard, sets...))
 	b := open(t, cfg)
-	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})
-	testkit.Until(t, func() bool {
-		status, err := relay.ReadStatus(t.Context(), pool)
-		return err == nil && status.Leading
-	}, "the relay leads")
-	b.stop()
-	require.NoError(t, <-ended)
+	b.serve(t)
+	awaitLed(t, pool)
 }

@@ -32,23 +32,16 @@ func TestAServiceOutlivesMorePartitions(t *testing.T) {
 	seen := map[string][]int{}
 	start := func() (b *bundle, stop func()) {
 		b = open(t, cfg, cfg.Topics(topic)...)
-		mux := inbox.NewMux()
-		inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, e event.Event, data pinged) error {
-			mu.Lock()
-			defer mu.Unlock()
-			seen[e.Key] = append(seen[e.Key], data.N)
-			return nil
+		b.consume(t, eventing.Consumer{
+			Name: "test.pings", Topic: topic, Order: inbox.Strict,
+			Handlers: pings(func(_ context.Context, _ pgx.Tx, e event.Event, data pinged) error {
+				mu.Lock()
+				defer mu.Unlock()
+				seen[e.Key] = append(seen[e.Key], data.N)
+				return nil
+			}),
 		})
-		require.NoError(t, b.node.Consume(eventing.Consumer{
-			Name: "test.pings", Topic: topic, Handlers: mux, Order: inbox.Strict,
-		}))
-		listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"},
-			func(group *service.Group, _ net.Listener) { b.node.StartConsumers(group) })
-		<-listening
-		return b, func() {
-			b.stop()
-			require.NoError(t, <-ended)
-		}
+		return b, b.serve(t)
 	}
 	add := func(b *bundle, n int) {
 		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
@@ -79,12 +72,7 @@ func TestAServiceOutlivesMorePartitions(t *testing.T) {
 	b, stop := start()
 	add(b, 1)
 	testkit.Until(t, handled(1))
-	settings := sarama.NewConfig()
-	settings.Version = sarama.V3_6_0_0
-	admin, err := sarama.NewClusterAdmin(brokers, settings)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, admin.Close()) })
-	require.NoError(t, admin.CreatePartitions(topic, 2*cfg.Kafka.Partitions, nil, false))
+	require.NoError(t, kafkatest.Admin(t, brokers).CreatePartitions(topic, 2*cfg.Kafka.Partitions, nil, false))
 	add(b, 2)
 	stop()
 
@@ -101,19 +89,14 @@ func TestATopicForSmallerEventsIsRefused(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
 	cfg := environ(t, pgtest.DSN(pool), brokers[0], "OUTBOX_MAX_EVENT_BYTES=20001")
-	settings := sarama.NewConfig()
-	settings.Version = sarama.V3_6_0_0
-	admin, err := sarama.NewClusterAdmin(brokers, settings)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, admin.Close()) })
 	topic, limit := kafkatest.Group(t), "20000"
-	require.NoError(t, admin.CreateTopic(topic, &sarama.TopicDetail{
+	require.NoError(t, kafkatest.Admin(t, brokers).CreateTopic(topic, &sarama.TopicDetail{
 		NumPartitions: cfg.Kafka.Partitions, ReplicationFactor: 1,
 		ConfigEntries: map[string]*string{"max.message.bytes": &limit},
 	}, false))
 	_, ended := open(t, cfg, cfg.Topics(topic, kafkatest.Group(t))...).
 		run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})
-	err = <-ended
+	err := <-ended
 	require.ErrorContains(t, err, "max_event_bytes: "+topic+" takes 20000 bytes, an event may have 20001")
 	requireExitCode(t, service.ExitUsage, err)
 }

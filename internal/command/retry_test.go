@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,18 +67,14 @@ func TestALostRaceIsAConflict(t *testing.T) {
 	require.Zero(t, problem.RetryAfter, "waiting is not what helps")
 }
 
-// Eight processes add to one aggregate without a lock.
+// Processes add to one aggregate without a lock.
 func TestRacingCommandsAllHappen(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
 	box, err := outbox.New(outbox.Config{Source: "/test"})
 	require.NoError(t, err)
-	const writers, each = 8, 5
-	var decisions atomic.Int64
-	add := func(ctx context.Context) (int64, error) {
-		decisions.Add(1)
-		return addToStock(ctx, pool, box)
-	}
+	const writers, each = 4, 5
+	add := func(ctx context.Context) (int64, error) { return addToStock(ctx, pool, box) }
 	var group errgroup.Group
 	for range writers {
 		group.Go(func() error {
@@ -96,5 +91,4 @@ func TestRacingCommandsAllHappen(t *testing.T) {
 	require.NoError(t, pool.QueryRow(t.Context(), `select count(*), max(version) from outbox`).Scan(&events, &newest))
 	require.EqualValues(t, writers*each, events)
 	require.Equal(t, events, newest)
-	require.GreaterOrEqual(t, decisions.Load(), events)
 }

@@ -198,11 +198,6 @@ func TestLoad_BrokenRules(t *testing.T) {
 
 func TestLoad_WordsInAnyCase(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"warn", "WARN", "Warn"} {
-		var cfg sample
-		require.Empty(t, load(t, valid("INBOX_CONFLICT="+text), &cfg), text)
-		require.Equal(t, policy("warn"), cfg.Inbox.Conflict, "stored as the tag has it")
-	}
 	var cfg struct {
 		Word string `env:"GREETING" oneof:"Welcome Good-day" doc:"d"`
 	}

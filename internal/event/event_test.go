@@ -197,18 +197,6 @@ func TestABrokenEventIsReadAsFarAsItGoes(t *testing.T) {
 	require.EqualValues(t, 7, e.Version)
 }
 
-func TestOriginTravelsInTheContext(t *testing.T) {
-	t.Parallel()
-	_, ok := event.OriginFrom(context.Background())
-	require.False(t, ok)
-	want := event.Origin{
-		Topic: "t", Partition: 3, Offset: 42, Headers: []event.Header{{Name: "a", Value: []byte{0xff}}},
-	}
-	got, ok := event.OriginFrom(event.WithOrigin(context.Background(), want))
-	require.True(t, ok)
-	require.Equal(t, want, got)
-}
-
 func FuzzFromMessage(f *testing.F) {
 	f.Add("id", "key", "2026-01-02T03:04:05Z", "1", []byte(`{}`))
 	f.Add("", "\xff", "x", "-", []byte(nil))

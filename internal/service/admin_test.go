@@ -151,14 +151,6 @@ func TestAdmin_Metrics(t *testing.T) {
 	}
 }
 
-func TestAdmin_Handle(t *testing.T) {
-	t.Parallel()
-	admin := service.NewAdmin(service.AdminConfig{Log: quiet})
-	admin.Handle("GET /lag", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }))
-	require.Equal(t, 204, get(t, admin, "/lag").Code)
-	require.Equal(t, 404, get(t, admin, "/nothing").Code)
-}
-
 func serve(t *testing.T, admin *service.Admin) (addr string) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

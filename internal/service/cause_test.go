@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -58,8 +57,7 @@ func TestReadinessListsTheCauses(t *testing.T) {
 	admin := service.NewAdmin(service.AdminConfig{Log: slog.New(slog.DiscardHandler)})
 	admin.Check("a", func(context.Context) error { return nil })
 	report := func(query string) (members map[string]json.RawMessage) {
-		answer := httptest.NewRecorder()
-		admin.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz"+query, http.NoBody))
+		answer := get(t, admin, "/readyz"+query)
 		require.Equal(t, http.StatusOK, answer.Code, "it waits, and is ready")
 		require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &members))
 		return members

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -35,8 +34,7 @@ func (s *source) Measure(ctx context.Context) ([]prometheus.Metric, error) {
 
 func scrape(t *testing.T, admin http.Handler) string {
 	t.Helper()
-	answer := httptest.NewRecorder()
-	admin.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+	answer := get(t, admin, "/metrics")
 	require.Equal(t, http.StatusOK, answer.Code)
 	return answer.Body.String()
 }

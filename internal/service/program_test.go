@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -160,20 +159,6 @@ func TestProgram_Failure(t *testing.T) {
 	require.Equal(t, 1, o.code)
 	require.True(t, strings.HasSuffix(o.stderr, "sample: relay: broken\n"), o.stderr)
 	require.Equal(t, 1, runProgram(t, programEnv, nil, "healthcheck").code, "port 1 refuses connections")
-}
-
-func TestNewLogger(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	log := service.NewLogger(&out, "warn", "text")
-	log.Info("hidden")
-	log.Warn("shown", "attempt", 1)
-	require.NotContains(t, out.String(), "hidden")
-	require.Contains(t, out.String(), `level=WARN msg=shown attempt=1`)
-	out.Reset()
-	log = service.NewLogger(&out, "debug", "json")
-	log.Debug("m", "took", 25*time.Second, slog.Group("g", "took", time.Minute))
-	require.Contains(t, out.String(), `"took":"25s","g":{"took":"1m0s"}`)
 }
 
 func stubborn() {

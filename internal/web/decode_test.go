@@ -1,8 +1,6 @@
 package web_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"io"
 	"net/http"
@@ -171,18 +169,6 @@ func TestBadMediaIsAProblem(t *testing.T) {
 			require.Equal(t, test.code, got.problem(t).Code)
 		})
 	}
-}
-
-func TestAGzipBombIsNotInflated(t *testing.T) {
-	t.Parallel()
-	s := serve(t, web.Config{}, &web.Server{})
-	var bomb bytes.Buffer
-	writer := gzip.NewWriter(&bomb)
-	_, err := writer.Write(make([]byte, 4<<20))
-	require.NoError(t, err)
-	require.NoError(t, writer.Close())
-	got := s.post(t, &bomb, map[string]string{"Content-Encoding": "gzip"})
-	require.Equal(t, web.CodeUnsupportedEncoding, got.problem(t).Code)
 }
 
 func TestAnEndlessBodyIsCutOff(t *testing.T) {

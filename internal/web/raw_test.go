@@ -25,15 +25,6 @@ func chunked(body string) string {
 	return fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", rawHead, len(body), body)
 }
 
-func TestHTTP10IsAnswered(t *testing.T) {
-	t.Parallel()
-	s := serve(t, web.Config{}, &web.Server{})
-	text := strings.Replace(withLength(len(goodThing), goodThing), "HTTP/1.1\r\nHost: x", "HTTP/1.0", 1)
-	conn := s.raw(t, text)
-	require.Equal(t, http.StatusCreated, conn.answer(t).status)
-	conn.closed(t)
-}
-
 func TestAChunkedBodyEndsItsConnection(t *testing.T) {
 	t.Parallel()
 	s := serve(t, web.Config{}, &web.Server{})

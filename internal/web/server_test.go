@@ -102,7 +102,7 @@ func TestServeReportsABrokenListener(t *testing.T) {
 
 func TestStartAndStopUnderLoad(t *testing.T) {
 	t.Parallel()
-	for range 20 {
+	for range 6 {
 		s := serve(t, web.Config{}, &web.Server{DrainTimeout: patience})
 		transport := &http.Transport{}
 		done := make(chan int)

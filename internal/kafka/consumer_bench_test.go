@@ -3,38 +3,14 @@ package kafka_test
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
-	"testing"
-
-	"github.com/ThreeDotsLabs/watermill"
-	stock "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
+	"sync/atomic"
+	"testing"
 
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
 )
-
-func BenchmarkSubscribe(b *testing.B) {
-	brokers := kafkatest.Brokers(b)
-	cfg := fast(brokers, kafkatest.Group(b))
-	subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
-		Brokers: brokers, ConsumerGroup: cfg.Group, Unmarshaler: kafka.Marshaler{},
-		OverwriteSaramaConfig: cfg.Consumer(),
-	}, watermill.NopLogger{})
-	require.NoError(b, err)
-	messages, err := subscriber.Subscribe(b.Context(), backlog(b, brokers))
-	require.NoError(b, err)
-	receive(b, messages).Ack()
-	b.ReportAllocs()
-	b.ResetTimer()
-	for range b.N {
-		(<-messages).Ack()
-	}
-	b.StopTimer()
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
-	require.NoError(b, subscriber.Close())
-}
 
 func BenchmarkConsume(b *testing.B) {
 	brokers := kafkatest.Brokers(b)

@@ -17,13 +17,14 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
+	"github.com/twmb/franz-go/pkg/kfake"
+
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
-	"github.com/twmb/franz-go/pkg/kfake"
 )
 
 func TestADatabaseWithoutAFreeConnectionIsNotReady(t *testing.T) {

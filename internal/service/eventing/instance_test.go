@@ -1,6 +1,14 @@
 package eventing_test
 
 import (
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
@@ -8,17 +16,12 @@ import (
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/servicetest"
 	"example.com/twinbox/test/testkit"
-	"github.com/stretchr/testify/require"
-	"log/slog"
-	"net"
-	"net/http"
-	"os"
-	"testing"
 )
 
 func instances(t *testing.T, cfg eventing.Config) []string {
 	t.Helper()
-	groups, err := kafkatest.Admin(t, cfg.Kafka.Brokers).DescribeConsumerGroups([]string{"twinbox." + cfg.Environment + ".test.pings"})
+	admin := kafkatest.Admin(t, cfg.Kafka.Brokers)
+	groups, err := admin.DescribeConsumerGroups([]string{"twinbox." + cfg.Environment + ".test.pings"})
 	require.NoError(t, err)
 	require.Len(t, groups, 1)
 	names := []string{}

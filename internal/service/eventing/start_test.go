@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/pgtest"
-	"github.com/stretchr/testify/require"
 )
 
 func TestAServiceEndsWithARelayThatRefuses(t *testing.T) {

@@ -21,7 +21,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// keysSQL creates the table of a service that uses Idempotency-Key.
 const keysSQL = `-- +goose Up
 create table idempotency_key (
     scope       text        not null,

@@ -99,7 +99,6 @@ func TestNoConnection(t *testing.T) {
 	require.Equal(t, failure.Verdict{Class: failure.Transient, Code: "sql_3D000"}, failure.Examine(err))
 }
 
-// localServer returns the DSN of a server that would listen on socket.
 func localServer(t *testing.T) (dsn, socket string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "twinbox-failure-") // a socket's path must be short

@@ -30,7 +30,6 @@ const (
 	c = failure.Cancelled
 )
 
-// sample is a real error with its code and class.
 type sample struct {
 	code string
 	want failure.Class

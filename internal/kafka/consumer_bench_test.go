@@ -3,10 +3,11 @@ package kafka_test
 import (
 	"context"
 	"fmt"
-	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/stretchr/testify/require"
 	"sync/atomic"
 	"testing"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
@@ -48,7 +49,7 @@ func BenchmarkConsume(b *testing.B) {
 	}
 }
 
-// backlog publishes one record more than the benchmark reads: the first one shows that the group has joined.
+// The first record shows that the group has joined; it is not counted.
 func backlog(b *testing.B, brokers []string) string {
 	topic := kafkatest.Topic(b, brokers, 12)
 	publisher := newPublisher(b, kafka.Config{Brokers: brokers})

@@ -46,7 +46,6 @@ func rawProducer(t testing.TB, brokers []string, change func(*sarama.Config)) sa
 	return producer
 }
 
-// transactional returns a producer, and a function that writes a record in a transaction of it.
 func transactional(
 	t testing.TB, brokers []string, topic string,
 ) (producer sarama.SyncProducer, send func(end func() error)) {
@@ -156,7 +155,6 @@ func toPartition(t testing.TB, brokers []string, topic string, partition int32, 
 	require.NoError(t, producer.SendMessages(records))
 }
 
-// lines are a log's texts from level info on, and their codes.
 type lines struct {
 	slog.Handler
 	mu           sync.Mutex
@@ -288,7 +286,7 @@ func TestCommitsThatFailAreTriedAgain(t *testing.T) {
 	require.EqualValues(t, 3, committed(t, brokers, cfg.Group, topic))
 }
 
-// A broker that takes a request and never answers is asked again, although joining a group may take longer.
+// Joining a group may take longer.
 func TestABrokerThatGivesNoRecordsIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

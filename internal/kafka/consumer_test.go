@@ -107,7 +107,7 @@ func TestABatchIsWhatIsThere(t *testing.T) {
 	}
 }
 
-// bringing refuses calls until one has all wanted records: records arrive one by one.
+// Records arrive one by one: it refuses calls until one has all.
 func bringing(t testing.TB, calls <-chan call, want []string) call {
 	t.Helper()
 	for {

@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// rottenConn damages each answer with its word, as a bad disk does after the broker's check.
+// As a bad disk, after the broker's check.
 type rottenConn struct {
 	net.Conn
 	word string

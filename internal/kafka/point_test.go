@@ -20,7 +20,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// database is a [kafka.Points] in memory; its handler moves the points as an inbox does.
+// It moves its points as an inbox does.
 type database struct {
 	mu       sync.Mutex
 	points   map[int32]event.Point
@@ -94,7 +94,6 @@ func (d *database) point(partition int32) event.Point {
 	return d.points[partition]
 }
 
-// taken waits for n new records.
 func (d *database) taken(t *testing.T, n int) (handled []string) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -168,7 +167,6 @@ func (r *rewinding) end(t *testing.T, member *running, offset int64) {
 	<-member.done
 }
 
-// handleAll runs a member until it has handled all n records.
 func (r *rewinding) handleAll(t *testing.T, n int) {
 	t.Helper()
 	r.end(t, r.start(t), int64(n))

@@ -14,8 +14,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// BenchmarkPublish compares three publishers with the same settings and bytes: ours, Watermill's, sarama's
-// SendMessages.
+// With the same settings and bytes: ours, Watermill's, sarama's SendMessages.
 func BenchmarkPublish(b *testing.B) {
 	brokers := kafkatest.Brokers(b)
 	cfg := kafka.Config{Brokers: brokers}

@@ -21,10 +21,10 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// These tests show why the package exists; see docs/adr/0011-how-records-travel-to-and-from-kafka.md. If one fails, a
-// part of the package may be superfluous.
+// They show why the package exists; see docs/adr/0011-how-records-travel-to-and-from-kafka.md. If one fails, a part of
+// the package may be superfluous.
 
-// TestUsualWaySaramaSendsPastAFailedBatch: a caller that repeats the refused batch inverts the order.
+// A caller that repeats the refused batch inverts the order.
 func TestUsualWaySaramaSendsPastAFailedBatch(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -65,8 +65,7 @@ func stockSubscriber(t *testing.T, cfg kafka.ConsumerConfig, topic string) <-cha
 	return messages
 }
 
-// TestUsualWayANackLoopOutlivesItsPartition: the stock subscriber repeats a nacked message although another member owns
-// the partition.
+// Two handlers have one message.
 func TestUsualWayANackLoopOutlivesItsPartition(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -124,8 +123,7 @@ func stockPublisher(t *testing.T, cfg kafka.Config) *stock.Publisher {
 	return publisher
 }
 
-// TestUsualWayABrokerThatIsBackIsNotAsked: after a few failures sarama's producer refuses its partition for ten
-// seconds.
+// After a few failures sarama's producer refuses its partition for ten seconds.
 func TestUsualWayABrokerThatIsBackIsNotAsked(t *testing.T) {
 	t.Parallel()
 	start := restartable(t)

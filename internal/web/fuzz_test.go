@@ -19,7 +19,7 @@ func decode[T any](body []byte) (T, error) {
 	return web.Decode[T](httptest.NewRecorder(), r)
 }
 
-// FuzzDecode: an accepted value survives a round trip, and the standard library agrees.
+// An accepted value survives a round trip, and the standard library agrees.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		goodThing, "", "null", "[]", `"x"`, "1", "{", goodThing + goodThing, `{"email":"a","email":"b"}`,

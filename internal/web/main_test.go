@@ -132,7 +132,7 @@ func client(t testing.TB) *http.Client {
 	return &http.Client{Transport: transport, Timeout: patience}
 }
 
-// post replaces default headers; an empty value removes one.
+// An empty value removes a default header.
 func (s *testServer) post(t testing.TB, body io.Reader, headers map[string]string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.addr+"/v1/things", body)

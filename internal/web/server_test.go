@@ -121,7 +121,7 @@ func TestStartAndStopUnderLoad(t *testing.T) {
 	}
 }
 
-// hammer returns the number of 201 answers.
+// It counts the 201 answers.
 func hammer(ctx context.Context, transport *http.Transport, addr string) int {
 	accepted := 0
 	for {

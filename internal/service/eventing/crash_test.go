@@ -74,8 +74,7 @@ func TestAMemberThatDiesAroundTheOffsetCommit(t *testing.T) {
 	}
 }
 
-// atOffsetCommit closes reached instead of accepting an offset or, if taken, with the next heartbeat. The broker
-// accepts no offset until goOn.
+// reached closes instead of an accepted offset or, if taken, with the next heartbeat. No offset is accepted until goOn.
 func atOffsetCommit(cluster *kfake.Cluster, taken bool) (reached <-chan struct{}, goOn func()) {
 	var asked, over atomic.Bool
 	there := make(chan struct{})

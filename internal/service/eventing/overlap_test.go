@@ -131,8 +131,8 @@ func (s *stage) members(t *testing.T) (ids []string) {
 }
 
 // The broker refuses the first member's offsets, so its events come again. No result may depend on which member is
-// faster. This broker, unlike Kafka, removes a member that waits for an answer longer than its session. With sessions
-// of 1 s, the members of a busy machine removed each other for minutes.
+// faster. Unlike Kafka, this broker removes a member that waits for an answer longer than its session: with 1 s, the
+// members of a busy machine removed each other for minutes.
 func TestMembersChurn(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

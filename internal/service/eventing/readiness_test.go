@@ -23,7 +23,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// report leaves out the causes: for them each request would ask the broker.
+// Without the causes: for them each request would ask the broker.
 func (b *bundle) report(t *testing.T) (code int, failing map[string]string) {
 	t.Helper()
 	if b.checks == nil {
@@ -73,7 +73,7 @@ func ready(t *testing.T, pool *pgxpool.Pool, brokers []string, more ...string) *
 	return b
 }
 
-// databaseOf returns a database's name for SQL.
+// For SQL.
 func databaseOf(pool *pgxpool.Pool) string {
 	return pgx.Identifier{pool.Config().ConnConfig.Database}.Sanitize()
 }

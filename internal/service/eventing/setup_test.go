@@ -95,7 +95,6 @@ func (b *bundle) run(
 	return listening, ended
 }
 
-// serve runs the node with its consumers until stop is called or the test ends.
 func (b *bundle) serve(t *testing.T) (stop func()) {
 	t.Helper()
 	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
@@ -119,14 +118,12 @@ func (b *bundle) consume(t *testing.T, c eventing.Consumer) {
 	require.NoError(t, b.node.Consume(c))
 }
 
-// pings returns the handlers of a consumer of the test's one type.
 func pings(handle func(ctx context.Context, tx pgx.Tx, e event.Event, data pinged) error) *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, pingedEvent, handle)
 	return mux
 }
 
-// lines are a log.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer

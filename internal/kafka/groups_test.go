@@ -1,13 +1,13 @@
 package kafka_test
 
 import (
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/twinbox/internal/kafka"
@@ -48,18 +48,16 @@ func TestABrokerThatLoadsItsGroupsIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
 	topic := kafkatest.Topic(t, brokers, 1)
-	var loading atomic.Int64
-	cluster.ControlKey(int16(kmsg.ListGroups), func(asked kmsg.Request) (kmsg.Response, error, bool) {
-		cluster.KeepControl()
-		answer := asked.ResponseKind().(*kmsg.ListGroupsResponse)
-		answer.ErrorCode = kerr.CoordinatorLoadInProgress.Code
-		return answer, nil, loading.Add(-1) >= 0
-	})
+	load := func(answers int) {
+		cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.ListGroups}, TopLevel: true, Err: kerr.CoordinatorLoadInProgress, Count: answers,
+		})
+	}
 	cfg := kafka.Config{Brokers: brokers, RequestTimeout: time.Second}
-	loading.Store(3)
+	load(3)
 	_, err := kafka.GroupsBehind(t.Context(), cfg, topic)
 	require.NoError(t, err)
-	loading.Store(1000)
+	load(-1)
 	_, err = kafka.GroupsBehind(t.Context(), cfg, topic)
 	require.ErrorIs(t, err, sarama.ErrOffsetsLoadInProgress)
 }

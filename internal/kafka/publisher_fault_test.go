@@ -67,11 +67,9 @@ func TestABrokerThatHasNoProducerIDYet(t *testing.T) {
 	cluster, brokers := kafkatest.Fake(t)
 	topic := kafkatest.Topic(t, brokers, 1)
 	began := time.Now()
-	cluster.ControlKey(int16(kmsg.InitProducerID), func(asked kmsg.Request) (kmsg.Response, error, bool) {
-		cluster.KeepControl()
-		answer := asked.ResponseKind().(*kmsg.InitProducerIDResponse)
-		answer.ErrorCode = kerr.CoordinatorLoadInProgress.Code
-		return answer, nil, time.Since(began) < time.Second
+	cluster.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.InitProducerID}, TopLevel: true, Err: kerr.CoordinatorLoadInProgress, Count: -1,
+		When: func(kmsg.Request) bool { return time.Since(began) < time.Second },
 	})
 	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, newEvent("a", 1)))
 }

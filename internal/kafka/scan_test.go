@@ -2,7 +2,6 @@ package kafka_test
 
 import (
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,55 +17,11 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// refuse answers the next n requests as a broker does that does not have the partition yet, or any more.
-func refuse(cluster *kfake.Cluster, n int32, with *kerr.Error) {
-	var offsets, records atomic.Int32
-	cluster.ControlKey(int16(kmsg.ListOffsets), func(asked kmsg.Request) (kmsg.Response, error, bool) {
-		cluster.KeepControl()
-		if offsets.Add(1) > n {
-			return nil, nil, false
-		}
-		return noOffsets(asked, with), nil, true
-	})
-	cluster.ControlKey(int16(kmsg.Fetch), func(asked kmsg.Request) (kmsg.Response, error, bool) {
-		cluster.KeepControl()
-		if records.Add(1) > n {
-			return nil, nil, false
-		}
-		return noRecords(asked, with), nil, true
-	})
-}
-
-func noOffsets(asked kmsg.Request, with *kerr.Error) kmsg.Response {
-	request := asked.(*kmsg.ListOffsetsRequest)
-	response := request.ResponseKind().(*kmsg.ListOffsetsResponse)
-	for _, topic := range request.Topics {
-		answer := kmsg.NewListOffsetsResponseTopic()
-		answer.Topic = topic.Topic
-		for _, p := range topic.Partitions {
-			partition := kmsg.NewListOffsetsResponseTopicPartition()
-			partition.Partition, partition.ErrorCode = p.Partition, with.Code
-			answer.Partitions = append(answer.Partitions, partition)
-		}
-		response.Topics = append(response.Topics, answer)
+// refuse answers the next n requests of each kind (-1: all) as a broker without the partition.
+func refuse(cluster *kfake.Cluster, n int, with *kerr.Error, kinds ...kmsg.Key) {
+	for _, kind := range kinds {
+		cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kind}, Err: with, Count: n})
 	}
-	return response
-}
-
-func noRecords(asked kmsg.Request, with *kerr.Error) kmsg.Response {
-	request := asked.(*kmsg.FetchRequest)
-	response := request.ResponseKind().(*kmsg.FetchResponse)
-	for _, topic := range request.Topics {
-		answer := kmsg.NewFetchResponseTopic()
-		answer.Topic = topic.Topic
-		for _, p := range topic.Partitions {
-			partition := kmsg.NewFetchResponseTopicPartition()
-			partition.Partition, partition.ErrorCode = p.Partition, with.Code
-			answer.Partitions = append(answer.Partitions, partition)
-		}
-		response.Topics = append(response.Topics, answer)
-	}
-	return response
 }
 
 // Partitions move while they are read, and a broker may not know a new topic yet.
@@ -78,7 +33,7 @@ func TestALogIsReadWhilePartitionsMove(t *testing.T) {
 		cfg := kafka.Config{Brokers: brokers}.WithDefaults()
 		require.NoError(t, publish(t, cfg, topic))
 		require.NoError(t, publish(t, cfg, topic))
-		refuse(cluster, 4, with)
+		refuse(cluster, 4, with, kmsg.ListOffsets, kmsg.Fetch)
 		var values []string
 		require.NoError(t, kafka.Ask(t.Context(), cfg, "read", func(c kafka.Cluster) error {
 			ends, err := c.Offsets(topic, []int32{0}, sarama.OffsetNewest)
@@ -99,7 +54,7 @@ func TestALogWhosePartitionHasNoLeaderIsNotWaitedForForEver(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
 	topic := kafkatest.Topic(t, brokers, 1)
-	refuse(cluster, 1<<30, kerr.NotLeaderForPartition)
+	refuse(cluster, -1, kerr.NotLeaderForPartition, kmsg.ListOffsets)
 	cfg := kafka.Config{Brokers: brokers, RequestTimeout: 300 * time.Millisecond}
 	require.ErrorIs(t, kafka.Ask(t.Context(), cfg, "read", func(c kafka.Cluster) error {
 		_, err := c.Offsets(topic, []int32{0}, sarama.OffsetNewest)
@@ -111,14 +66,8 @@ func TestAScanSaysWhyItDoesNotKnowWhereALogBegins(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
 	topic := kafkatest.Topic(t, brokers, 1)
-	cluster.ControlKey(int16(kmsg.Fetch), func(asked kmsg.Request) (kmsg.Response, error, bool) {
-		cluster.KeepControl()
-		return noRecords(asked, kerr.OffsetOutOfRange), nil, true
-	})
-	cluster.ControlKey(int16(kmsg.ListOffsets), func(asked kmsg.Request) (kmsg.Response, error, bool) {
-		cluster.KeepControl()
-		return noOffsets(asked, kerr.KafkaStorageError), nil, true
-	})
+	refuse(cluster, -1, kerr.OffsetOutOfRange, kmsg.Fetch)
+	refuse(cluster, -1, kerr.KafkaStorageError, kmsg.ListOffsets)
 	require.ErrorIs(t, kafka.Ask(t.Context(), kafka.Config{Brokers: brokers}, "read", func(c kafka.Cluster) error {
 		_, err := c.Scan(topic, 0, 3, 5, func(*message.Message) error { return nil })
 		return err
@@ -134,10 +83,7 @@ func TestLagIsKnownForAllPartitionsOrNone(t *testing.T) {
 	names := keys(20)
 	ofSecond := slices.IndexFunc(names, func(key string) bool { return kafka.PartitionOf(key, 2) == 1 })
 	require.NoError(t, newPublisher(t, cfg).Publish(topic, newEvent(names[ofSecond], 1)))
-	cluster.ControlKey(int16(kmsg.Fetch), func(asked kmsg.Request) (kmsg.Response, error, bool) {
-		cluster.KeepControl()
-		return noRecords(asked, kerr.NotLeaderForPartition), nil, true
-	})
+	refuse(cluster, -1, kerr.NotLeaderForPartition, kmsg.Fetch)
 	lags, err := kafka.ReadLag(t.Context(), cfg, "g", topic)
 	require.ErrorIs(t, err, sarama.ErrNotLeaderForPartition)
 	require.Empty(t, lags)
@@ -151,21 +97,22 @@ func TestLagIsToldWhileATopicGrows(t *testing.T) {
 	cfg := kafka.Config{Brokers: brokers}.WithDefaults()
 	require.NoError(t, publish(t, cfg, topic))
 	asked, grown, again := make(chan struct{}, 1), make(chan struct{}), false
-	cluster.ControlKey(int16(kmsg.ListOffsets), func(question kmsg.Request) (kmsg.Response, error, bool) {
-		cluster.KeepControl()
-		select {
-		case asked <- struct{}{}:
-		default:
-		}
-		select {
-		case <-grown:
-			if again {
-				return nil, nil, false
+	cluster.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.NotLeaderForPartition, Count: -1,
+		When: func(kmsg.Request) bool {
+			select {
+			case asked <- struct{}{}:
+			default:
 			}
-			again = true // the client refreshes the topic before its next request
-		default:
-		}
-		return noOffsets(question, kerr.NotLeaderForPartition), nil, true
+			select {
+			case <-grown:
+				isFirst := !again // the client refreshes the topic before its next request
+				again = true
+				return isFirst
+			default:
+				return true
+			}
+		},
 	})
 	operator, growing := kafkatest.Admin(t, brokers), make(chan error, 1)
 	go func() {

@@ -222,33 +222,14 @@ func TestCauseAPartitionWithoutOwner(t *testing.T) {
 func TestCauseABrokerThatGivesNothingToRead(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)
-	refuses := make(chan struct{})
-	s.cluster.ControlKey(int16(kmsg.Fetch), func(asked kmsg.Request) (kmsg.Response, error, bool) {
-		select {
-		case <-refuses:
-			return nil, nil, false
-		default:
-		}
-		s.cluster.KeepControl()
-		request := asked.(*kmsg.FetchRequest)
-		response := request.ResponseKind().(*kmsg.FetchResponse)
-		for _, topic := range request.Topics {
-			answer := kmsg.NewFetchResponseTopic()
-			answer.Topic = topic.Topic
-			for _, p := range topic.Partitions {
-				partition := kmsg.NewFetchResponseTopicPartition()
-				partition.Partition, partition.ErrorCode = p.Partition, kerr.TopicAuthorizationFailed.Code
-				answer.Partitions = append(answer.Partitions, partition)
-			}
-			response.Topics = append(response.Topics, answer)
-		}
-		return response, nil, true
+	refusal := s.cluster.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.TopicAuthorizationFailed, Count: -1,
 	})
 	b := s.instance(t)
 	s.send(t, 1)
 	c := b.awaitCause(t, "record_refused", `test\.repeated cannot read `+aTopic+`/0\.`)
 	require.Regexp(t, `^kafka_29: `, c.Details)
-	close(refuses)
+	refusal.Remove()
 	b.awaitWell(t)
 }
 

@@ -43,7 +43,7 @@ func (e *ContractError) Error() string { return fmt.Sprintf("check event: %s: %s
 // Permanent returns true.
 func (e *ContractError) Permanent() bool { return true }
 
-// ErrorCode is the dead letter's.
+// ErrorCode returns the dead letter's code.
 func (e *ContractError) ErrorCode() string { return string(e.Code) }
 
 // Earliest is the first business time; Latest is excluded. PostgreSQL cannot partition by others.
@@ -155,7 +155,7 @@ func IsAttribute(name string) bool {
 	return false
 }
 
-// ValidID returns a [*ContractError] unless the id has 1 to [MaxIDLength] characters of UTF-8, none of control.
+// ValidID returns a [*ContractError] unless the id has 1 to [MaxIDLength] characters of UTF-8, no control characters.
 func ValidID(id string) error {
 	isControl := func(r rune) bool { return r < 0x20 || r == 0x7f }
 	switch n := utf8.RuneCountInString(id); {

@@ -43,9 +43,9 @@ const (
 const HeaderWatermillID = "_watermill_message_uuid"
 
 const (
-	// SpecVersion is the only supported one of CloudEvents.
+	// SpecVersion is the only supported version of CloudEvents.
 	SpecVersion = "1.0"
-	// ContentTypeJSON is every payload's.
+	// ContentTypeJSON is the media type of every payload.
 	ContentTypeJSON = "application/json"
 	// MaxIDLength is the longest event id, in characters.
 	MaxIDLength = 255
@@ -95,7 +95,7 @@ func (e Event) Message() *message.Message {
 // Definition declares a version of an event: its envelope and, as T, its payload.
 type Definition[T any] struct{ Declaration }
 
-// Declaration is a [Definition] for lists.
+// Declaration is a [Definition] without its type, for lists.
 type Declaration struct {
 	Type       string // ce_type: reverse DNS name with its version
 	Topic      string

@@ -42,7 +42,7 @@ func (s *Spans) Create(e *Event) {
 	span.End()
 }
 
-// Send begins the span of a relay's call; end it with the error.
+// Send begins the span of a relay's call. Call end with its error.
 func (s *Spans) Send(topic string, events []*Event) (end func(error)) {
 	links := s.linksTo(len(events), func(i int) *Event { return events[i] })
 	if len(links) == 0 {

@@ -8,7 +8,7 @@ import "slices"
 type Class string
 
 const (
-	// Permanent errors return: bad bytes, a broken rule, a refused row.
+	// Permanent errors come with every attempt: bad bytes, a broken rule, a refused row.
 	Permanent Class = "permanent"
 	// Transient errors end with an outage: try without limit. They never make a dead letter.
 	Transient Class = "transient"

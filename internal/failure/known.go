@@ -18,7 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Errors that are compared.
+// Errors that are compared by value.
 var sentinels = []struct {
 	err     error
 	verdict Verdict

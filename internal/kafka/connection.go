@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// groupDialer: sarama has one read timeout for all answers, and joining a group may take minutes. With that timeout, a
-// broker that vanished would keep its partitions unread for as long.
+// groupDialer knows two limits: sarama has one read timeout for all answers, and joining a group may take minutes. With
+// that one, a broker that vanished would keep its partitions unread for as long.
 type groupDialer struct {
 	timeout time.Duration // of all other answers, and of connecting; a fetch without records takes MaxWaitTime
 	tls     *tls.Config   // nil: none

@@ -48,7 +48,7 @@ func (a *Admin) Causes() []Cause {
 	return append([]Cause{}, found...)
 }
 
-// Unknown is a question without an answer.
+// Unknown returns the cause for a question without an answer.
 func Unknown(err error) Cause {
 	return Cause{
 		Code: CodeUnknown, What: "Not everything is known.", Means: "A cause may hold that is not listed here.",

@@ -196,7 +196,7 @@ func (c Config) Topics(names ...string) []kafka.Topic {
 	return topics
 }
 
-// It begins each consumer group's name: two projects on one broker share no work.
+// project begins each consumer group's name: two projects on one broker share no work.
 const project = "twinbox"
 
 // Group returns the name of a consumer's group.

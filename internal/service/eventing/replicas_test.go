@@ -21,10 +21,11 @@ func TestAPoisonRecordIsFoundByTwoReplicas(t *testing.T) {
 	for name, inPlace := range map[string]bool{"restarted in place": true, "taken over in turn": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const records, most = 60, 8
+			const records, most = 60, 6
 			// A stop waits for the rebalance that the last death began.
 			s := newStage(t, pool, kafkatest.Brokers(t),
-				"KAFKA_SESSION_TIMEOUT=3s", "KAFKA_TOPIC_PARTITIONS=3")
+				"KAFKA_SESSION_TIMEOUT=3s", "KAFKA_TOPIC_PARTITIONS=3", "INBOX_BATCH=4",
+				"INBOX_MAX_ATTEMPTS=3")
 			s.member.Poison = "key-2/8"
 			s.send(counted(1, records)...)
 			start := func(i int) *crashtest.Process {

@@ -37,7 +37,10 @@ func TestAcceptance(t *testing.T) {
 		{"4 shuffled sequence numbers", parallel, shuffledVersions},
 		{"5 one id delivered to two consumers at once", parallel, deliveredToTwo},
 		{"6 retry after failure up to manual intervention", parallel, failedUntilMended},
-		{"7 keys that differ in case, blanks, special characters and normal forms do not collide", parallel, keysThatLookAlike},
+		{
+			"7 keys that differ in case, blanks, special characters and normal forms do not collide", parallel,
+			keysThatLookAlike,
+		},
 		{"8 registry outage is explicit", parallel, registryOutage},
 	} {
 		t.Run(row.name, func(t *testing.T) {

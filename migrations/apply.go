@@ -19,10 +19,14 @@ import (
 
 // Migration is one run of migrate on a database.
 type Migration struct {
-	URL    string // for the owner of the tables
-	Sets   []Set
-	Role   string            // gets the rights to serve; empty: the owner serves
-	Report func(line string) // gets a line for each wait; optional
+	// URL is the database's, for the owner of its tables.
+	URL string
+	// Sets are applied in their order.
+	Sets []Set
+	// Role is the serving role, which gets its rights on all objects. Empty: the owner serves.
+	Role string
+	// Report gets a line each time the run has to wait. Optional.
+	Report func(line string)
 }
 
 // Apply is [Migration.Run] without a serving role.
@@ -30,13 +34,13 @@ func Apply(ctx context.Context, url string, sets ...Set) ([]string, error) {
 	return Migration{URL: url, Sets: sets}.Run(ctx)
 }
 
-// Run brings the database up to the sets, gives the role its rights, and returns the files that ran (SET/FILE), also
-// with an error. Each file runs in one transaction unless the file asks for none; a failed one leaves those before it
-// applied. A database that is ahead of this binary is left alone: see [Check].
+// Run brings the database up to the sets, gives the serving role its rights, and returns the files that ran (SET/FILE),
+// also with an error. Each file runs in one transaction unless the file asks for none; a failed one leaves those before
+// it applied. A database that is ahead of this binary is left alone: see [Check].
 //
-// Any number of processes may call it: one works, the others wait until their context ends and then find nothing to do.
-// A statement waits one second for a lock of a table: traffic queues up behind it. Then the file is rolled back and
-// tried again, for ten minutes. A file without a transaction sets its own lock_timeout.
+// Any number of processes may call it at any time: one works, the others wait until their context ends and then find
+// nothing to do. A statement waits one second for a lock of a table, so that traffic does not queue up behind it. Then
+// the file is rolled back and tried again, for ten minutes. A file without a transaction sets its own lock_timeout.
 //
 // No error repeats the URL, which may hold a password.
 func (m Migration) Run(ctx context.Context) (applied []string, err error) {
@@ -58,10 +62,11 @@ func (m Migration) Run(ctx context.Context) (applied []string, err error) {
 	return applied, grant(ctx, db, m.Role)
 }
 
-// Each session of the database holds the lock, so all statements run under it.
+// open returns a database of one session at most. Each session holds the lock, so all statements run under it.
 func (m Migration) open() (*sql.DB, error) {
 	pool, err := pgxpool.ParseConfig(m.URL) // a service's pool reads the same URL, which may hold parameters for it alone
 	if err != nil {
+		// Its own text repeats the URL.
 		return nil, errors.New("read database url: not a PostgreSQL URL or key=value list")
 	}
 	pool.ConnConfig.RuntimeParams["lock_timeout"] = fmt.Sprint(lockTimeout.Milliseconds())
@@ -71,6 +76,7 @@ func (m Migration) open() (*sql.DB, error) {
 }
 
 const (
+	// lockID is the advisory lock of migrations. No other user of the database takes it.
 	lockID int64 = 0x7477696e626f78
 	// lockTimeout limits the wait for a lock of a table.
 	lockTimeout = time.Second
@@ -81,8 +87,8 @@ const (
 	retryPatience = 10 * time.Minute
 )
 
-// lock asks again and again: a session that waits in a statement holds a snapshot, and a "create index concurrently" of
-// the process that has the lock would wait for that snapshot for ever.
+// lock takes the advisory lock of migrations. It asks again and again: a session that waits in a statement holds a
+// snapshot, and a "create index concurrently" of the process that has the lock would wait for that snapshot for ever.
 func (m Migration) lock(ctx context.Context, conn *pgx.Conn) (err error) {
 	defer func() {
 		if err != nil {
@@ -111,6 +117,7 @@ func (m Migration) report(format string, args ...any) {
 	}
 }
 
+// apply runs the files of a set that the database lacks.
 func (m Migration) apply(ctx context.Context, db *sql.DB, set Set) (applied []string, err error) {
 	provider, err := set.provider(db)
 	if err != nil {

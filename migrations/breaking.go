@@ -13,7 +13,8 @@ import (
 // breakingMark begins a migration after which binaries that do not know it may not go on.
 const breakingMark = "-- +goose Up\n-- Older binaries may not go on.\n"
 
-// The list of marked migrations is written before they run: a row counts once its migration is applied.
+// createBreakingSQL makes the list of the marked migrations. The list is written before they run: a row counts once its
+// migration is applied.
 const createBreakingSQL = `
 create table if not exists public.migration_breaking (
     set_name text   collate "C" not null,
@@ -24,6 +25,7 @@ create table if not exists public.migration_breaking (
 const insertBreakingSQL = `
 insert into public.migration_breaking (set_name, version) values ($1, $2) on conflict do nothing`
 
+// recordBreaking lists the marked migrations of a set in the database.
 func recordBreaking(ctx context.Context, db *sql.DB, set Set, sources []*goose.Source) error {
 	for _, source := range sources {
 		content, err := fs.ReadFile(set.FS, source.Path)
@@ -46,7 +48,7 @@ func recordBreaking(ctx context.Context, db *sql.DB, set Set, sources []*goose.S
 const isBreakingSQL = `
 select exists (select from public.migration_breaking where set_name = $1 and version > $2 and version <= $3)`
 
-// isBreaking reports a marked migration that this binary does not know.
+// isBreaking reports whether the database has a marked migration that this binary does not know.
 func isBreaking(ctx context.Context, db *sql.DB, newer Difference) (breaking bool, err error) {
 	exists, err := tableExists(ctx, db, "public.migration_breaking")
 	if err != nil || !exists {

@@ -31,16 +31,16 @@ func (e *SchemaError) Error() string {
 		e.Code, e.Set, e.Database, e.Binary, advice)
 }
 
-// Difference is a set whose last migrations differ.
+// Difference names a set of which a database and this binary have different migrations.
 type Difference struct {
 	Set      string
-	Database int64 // 0 for none
-	Binary   int64
+	Database int64 // its last migration, 0 for none
+	Binary   int64 // its last migration
 }
 
-// Check compares the database with this binary's sets. Its error joins a [SchemaError] for each set that does not fit:
-// the database lacks a migration, or has an unknown one after which older binaries may not go on. Without an error it
-// lists the sets that are newer in the database. The binary may serve on them.
+// Check compares the database with this binary's sets and changes nothing. Its error joins one [SchemaError] for each
+// set that does not fit: the database lacks a migration, or has an unknown one after which older binaries may not go
+// on. Without an error it lists the sets that are newer in the database. The binary may serve on them.
 func Check(ctx context.Context, pool *pgxpool.Pool, sets ...Set) (newer []Difference, err error) {
 	db := stdlib.OpenDBFromPool(pool)
 	defer func() { _ = db.Close() }() // the pool stays open
@@ -69,6 +69,7 @@ func Check(ctx context.Context, pool *pgxpool.Pool, sets ...Set) (newer []Differ
 	return newer, nil
 }
 
+// compare returns the last migrations of both, and whether the database lacks one.
 func (s Set) compare(ctx context.Context, db *sql.DB) (pending bool, found Difference, err error) {
 	found.Set = s.Name
 	provider, err := s.provider(db)

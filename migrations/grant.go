@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// A right on a table covers its partitions. The inbox deletes the rows of two of its partitions one by one.
+// rightsSQL makes the statements that give a serving role its rights. A right on a table covers its partitions. The
+// inbox deletes the rows of two of its partitions one by one.
 const rightsSQL = `
 select format('revoke all on all tables in schema public from %1$I;'
     ' revoke create on schema public from %1$I; grant usage on schema public to %1$I;'
@@ -22,10 +23,10 @@ cross join lateral (select case
     else 'select, insert, update, delete' end) r (rights)
 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and rights is not null`
 
-// grant gives a role the rights to serve, and takes its others on the schema and its tables. The role may read and
-// write rows: it cannot make, change or drop a table, change or delete an event in the outbox, an operator's action or
-// the record of migrations, unless it is a member of a role that can. Functions that check their arguments make and
-// drop partitions. It is one transaction: a service that serves notices nothing.
+// grant gives a role the rights that a service needs to serve, and takes others on the schema and its tables from it.
+// The role may read and write rows: it cannot make, change or drop a table, change or delete an event in the outbox, an
+// operator's action or the record of migrations, unless it is a member of a role that can. Functions that check their
+// arguments make and drop partitions. It is one transaction, so a service that serves at the time notices nothing.
 func grant(ctx context.Context, db *sql.DB, role string) error {
 	var rights string
 	err := db.QueryRowContext(ctx, rightsSQL, role).Scan(&rights)

@@ -1,7 +1,7 @@
 // Package migrations holds the SQL of every table and brings a database up to it.
 //
-// A set is a folder of numbered files with its own version table: a service composes its schema of sets that it uses
-// (outbox, inbox) and of its own.
+// A set is a folder of numbered files with its own version table, so that a service composes its schema of what it
+// uses (outbox, inbox) and what is its own, and each part counts for itself.
 package migrations
 
 import (
@@ -14,8 +14,10 @@ import (
 
 // Set is one numbered series of migrations.
 type Set struct {
-	Name string // the version table is "migration_<name>"
-	FS   fs.FS  // the files NNNN_what.sql in its root
+	// Name names the version table: "migration_<name>".
+	Name string
+	// FS holds the files NNNN_what.sql in its root.
+	FS fs.FS
 }
 
 //go:embed */*.sql

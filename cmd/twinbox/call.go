@@ -15,6 +15,7 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
+// CallCommand is "twinbox call".
 type CallCommand struct {
 	Change
 

@@ -17,7 +17,8 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// Change has the flags of every command that changes something, and is the body of its request.
+// Change has the flags of every command that changes something. It is the body of the request, too: its json tags name
+// the members.
 type Change struct {
 	DryRun bool   `json:"dry_run" kong:"-"`
 	Yes    bool   `json:"-" help:"Do it. Without this the command shows its effect and changes nothing." env:"-"`
@@ -25,6 +26,7 @@ type Change struct {
 	By     string `json:"by" help:"Your name, for the audit. Default: the user of this process." env:"-" placeholder:"NAME"`
 }
 
+// AfterApply fills the optional flags.
 func (c *Change) AfterApply() error {
 	if c.Yes && strings.TrimSpace(c.Reason) == "" {
 		return usage("--yes needs --reason: the audit shows why things were changed")
@@ -38,7 +40,7 @@ func (c *Change) AfterApply() error {
 	return nil
 }
 
-// ProvideServices asks the services for their names. One that does not answer fails in its turn.
+// ProvideServices finds the services and asks for their names. One that does not answer fails in its turn.
 func (c *Change) ProvideServices(ctx context.Context, at *Connection) ([]*client.Service, error) {
 	services, err := at.services()
 	if err != nil {
@@ -47,12 +49,13 @@ func (c *Change) ProvideServices(ctx context.Context, at *Connection) ([]*client
 	return services, askWho(ctx, services)
 }
 
+// ProvideEffect reads the tags that name the effect of a command.
 func (c *Change) ProvideEffect(command *kong.Context) effect {
 	tag := command.Selected().Tag
 	return effect{tag.Get("post"), tag.Get("done"), tag.Get("would"), tag.Get("thing"), tag.Get("after")}
 }
 
-// Run makes the change in the service that knows the thing.
+// Run makes the change that the command's tag names, in the service that knows the thing.
 func (c *Change) Run(
 	ctx context.Context, command *kong.Context, to *streams, services []*client.Service, what effect,
 ) error {
@@ -62,7 +65,7 @@ func (c *Change) Run(
 	return whoHasIt(ctx, to, services, what, client.Post(what.post, command.Selected().Target.Addr().Interface()))
 }
 
-// checkOne refuses several services for a command with the tag one.
+// checkOne refuses several services where each has its own thing, as the tag of the path's command states.
 func checkOne(command *kong.Context, post string, services []*client.Service) error {
 	isOne := slices.ContainsFunc(command.Model.Leaves(false), func(n *kong.Node) bool {
 		return n.Tag.Get("post") == post && n.Tag.Has("one")
@@ -92,7 +95,7 @@ type effects struct {
 	DryRun   bool                       `json:"dry_run"`
 	Count    int64                      `json:"count"`
 	Failed   int64                      `json:"failed"`
-	Errors   []adminapi.Failure         `json:"errors,omitempty"` // a hundred of each service
+	Errors   []adminapi.Failure         `json:"errors,omitempty"` // the first hundred of each service
 	Services map[string]adminapi.Result `json:"services"`
 }
 
@@ -144,10 +147,10 @@ func whoHasIt(
 		sum.add(a.Service, a.Value)
 	}
 	if len(answers) > 0 {
-		return sum.write(to, what)
+		return sum.write(to, what) // the other services do not have it
 	}
 	maps.DeleteFunc(unknown, func(_ string, err error) bool { return exitCode(err) == exitNotFound })
-	return cmp.Or(unknown.err(), err) // which may have it
+	return cmp.Or(unknown.err(), err) // a service that did not answer may be the one
 }
 
 // The exit code is 5 if a part was tried and is not done, 4 if the change did nothing.

@@ -9,16 +9,19 @@ import (
 	"github.com/alecthomas/kong"
 )
 
+// CompletionCommand is "twinbox completion".
 type CompletionCommand struct {
 	Shell string `arg:"" help:"Of this shell: bash, zsh or fish." enum:"bash,zsh,fish"`
 }
 
+// Help returns the text after the command's own line.
 func (CompletionCommand) Help() string {
 	return "For this shell alone: source <(twinbox completion bash). For every new one, put that line into ~/.bashrc; " +
 		"zsh takes it in ~/.zshrc, and fish takes twinbox completion fish | source.\n\n"
 }
 
-// The scripts pass the words of the line, the incomplete one last. Without a candidate, bash and zsh offer files.
+// The scripts pass the words of the line, the incomplete one last, and take one candidate per line. Without a
+// candidate, bash and zsh offer files.
 var completions = map[string]string{
 	"bash": `_twinbox() {
 	local IFS=$'\n'
@@ -35,17 +38,19 @@ compdef _twinbox twinbox bin/twinbox ./bin/twinbox`,
 	"fish": `complete -c twinbox -a '(twinbox complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'`,
 }
 
+// Run writes the shell's script.
 func (c *CompletionCommand) Run(to *streams) error {
 	to.say("%s", completions[c.Shell])
 	return to.broken
 }
 
-// CompleteCommand is called by the shells' scripts.
+// CompleteCommand is "twinbox complete", which the shells' scripts call. It finds the services by the variables and in
+// the folder .twinbox.
 type CompleteCommand struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
 
-// Run writes candidates for the last word, one per line.
+// Run writes candidates for the last word: commands, flags, values of the flag before it, or names from the services.
 func (c *CompleteCommand) Run(ctx context.Context, command *kong.Context, to *streams, at *Connection) error {
 	line := append([]string{"", ""}, c.Words...)
 	before, begun := line[len(line)-2], line[len(line)-1]
@@ -78,7 +83,8 @@ func (c *CompleteCommand) Run(ctx context.Context, command *kong.Context, to *st
 // A person waits for the tab.
 const completionTimeout = time.Second
 
-// wordsOf returns the values of an enum, and members of a listing: of the tag "outbox status: refused.code".
+// wordsOf returns the values of an enum, and the members that the tag names in a listing, such as
+// "outbox status: refused.code".
 func wordsOf(ctx context.Context, at *Connection, value *kong.Value) []string {
 	words := value.EnumSlice()
 	if value.Name == "service" {

@@ -64,7 +64,7 @@ func (o *Connection) find() (at client.Operators, err error) {
 	return at, nil
 }
 
-// services returns the services also with errNoToken. It does not ask them yet.
+// services finds the services, also with errNoToken. It does not ask them yet.
 func (o *Connection) services() (found []*client.Service, err error) {
 	at, err := o.find()
 	if err != nil && !errors.Is(err, errNoToken) {
@@ -91,7 +91,7 @@ func (o *Connection) services() (found []*client.Service, err error) {
 	return found, err
 }
 
-// The project's own services come first.
+// The project's own services come first, then the others by name.
 func inOrder[T any](of map[string]T) []string {
 	place := func(name string) int { return slices.Index(append(slices.Clip(serviceNames), name), name) }
 	names := slices.Sorted(maps.Keys(of))
@@ -132,7 +132,8 @@ func (m missing) in(document item) item {
 	return document
 }
 
-// ask fails only if no service answers. One without mails, or without the consumer, has no part in the answer.
+// ask asks all services concurrently and keeps their order. It fails only if no service answers. A service that sends
+// no mails, or does not have the consumer, has no part in the answer.
 func ask[T any](
 	services []*client.Service, call func(*client.Service) (T, error),
 ) (answers []client.Answer[T], unknown missing, err error) {
@@ -156,8 +157,8 @@ func ask[T any](
 	return answers, unknown, err
 }
 
-// askWho refuses a service with a wrong name, and services of different environments, which later requests name. A
-// service that does not answer is no refusal.
+// askWho runs before a change. It refuses a service with the wrong name, and services of different environments. Later
+// requests name the environment. A service that does not answer is no refusal.
 func askWho(ctx context.Context, services []*client.Service) error {
 	answers, unknown, _ := ask(services, call[adminapi.Service](ctx, client.Get("/admin/v1/service", nil)))
 	for _, name := range inOrder(unknown) {
@@ -183,6 +184,7 @@ func askWho(ctx context.Context, services []*client.Service) error {
 // instant is RFC 3339, or a duration ago, such as 90s, 30m, 1h or 2d.
 type instant struct{ time.Time }
 
+// UnmarshalText parses an instant.
 func (i *instant) UnmarshalText(text []byte) (err error) {
 	if i.Time, err = time.Parse(time.RFC3339, string(text)); err == nil && i.Year() >= 1000 { // not the zero of programs
 		return nil
@@ -200,11 +202,13 @@ func (i *instant) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
+// Window is a span of time.
 type Window struct {
 	Since instant `json:"since,omitzero" help:"At this time or later, a dead letter by its last failure: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`
 	Until instant `json:"until,omitzero" help:"Before this time." env:"-" placeholder:"TIME"`
 }
 
+// AfterApply refuses a window that ends before it begins.
 func (w *Window) AfterApply() error {
 	if !w.Until.IsZero() && !w.Since.Before(w.Until.Time) {
 		return usage("--until " + moment(w.Until.Time) + " is not after --since " + moment(w.Since.Time))

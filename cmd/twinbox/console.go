@@ -11,6 +11,7 @@ import (
 	"example.com/twinbox/internal/ops/console"
 )
 
+// ConsoleCommand is "twinbox console".
 type ConsoleCommand struct {
 	Addr string   `help:"Where the page is served, in plain HTTP: on loopback, unless a proxy with TLS is before it." default:"127.0.0.1:8090" env:"-" placeholder:"HOST:PORT"`
 	Host []string `help:"Name under which it may be asked, besides localhost and IP addresses; may be repeated." env:"-" placeholder:"NAME"`

@@ -14,6 +14,7 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
+// DLQCommands are "twinbox dlq ...".
 type DLQCommands struct {
 	List    DLQList    `cmd:"" aliases:"ls" help:"The dead letters that wait, grouped by error."`
 	Show    DLQShow    `cmd:"" aliases:"get" help:"One dead letter and its history."`
@@ -35,7 +36,8 @@ type LetterFilter struct {
 
 func (f *LetterFilter) isSet() bool { return *f != LetterFilter{} }
 
-// parseIDs returns the services of ids such as customer/17; without ids, all. A bare number is enough for one service.
+// parseIDs reads ids such as customer/17 and returns their services; without ids, all. A bare number is enough where
+// one service is asked.
 func parseIDs(
 	texts []string, services []*client.Service,
 ) (ids map[string][]int64, of []*client.Service, err error) {
@@ -66,6 +68,7 @@ func parseIDs(
 	return ids, of, nil
 }
 
+// DLQList is "twinbox dlq list".
 type DLQList struct {
 	Listing `json:"-"`
 	LetterFilter
@@ -77,7 +80,7 @@ type DLQList struct {
 	After string `json:"-" help:"With --each: those after this one, such as customer/100; the next page." env:"-" placeholder:"ID"`
 }
 
-// Errors are not listed in pages.
+// AfterApply refuses pages of errors, which have none.
 func (c *DLQList) AfterApply() error {
 	switch {
 	case !c.Each && (c.Limit != nil || c.All || c.After != ""):
@@ -88,6 +91,7 @@ func (c *DLQList) AfterApply() error {
 	return nil
 }
 
+// Run asks every service.
 func (c *DLQList) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	ids, services, err := parseIDs(strings.Fields(c.After), services)
 	if err != nil {
@@ -139,6 +143,7 @@ func (c *DLQList) warnOfOthers(ctx context.Context, to *streams, services []*cli
 
 const maxLimit = 1000
 
+// DLQShow is "twinbox dlq show".
 type DLQShow struct {
 	ID      string `arg:"" help:"The dead letter, such as customer/17." names:"dlq list --each: ref"`
 	Payload bool   `help:"Show the payload too, which holds personal data." env:"-"`
@@ -149,6 +154,7 @@ const letterLines = "id ref, consumer consumer, event event_id, type type, key k
 	"first first_failed_at time, failed failed_at time, replays replays, edited edited_at time, editor edited_by, " +
 	"payload payload bytes, edited_to edited_payload bytes, next ref next"
 
+// Run asks the service that the id names.
 func (c *DLQShow) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	s, detail, err := getLetter(ctx, services, c.ID, c.Payload)
 	if err != nil {
@@ -204,6 +210,7 @@ func stateOf(l item, state string) string {
 	return state
 }
 
+// nextStep is the advice for a dead letter that waits.
 func nextStep(l item, ref string) string {
 	code := l.text("code")
 	switch {

@@ -16,6 +16,7 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
+// LetterChange changes many dead letters.
 type LetterChange struct {
 	Change
 
@@ -58,6 +59,7 @@ func (c *LetterChange) apply(ctx context.Context, to *streams, what effect, at *
 	})
 }
 
+// DLQReplay is "twinbox dlq replay".
 type DLQReplay struct {
 	LetterChange
 
@@ -68,17 +70,20 @@ type DLQReplay struct {
 	Force bool     `json:"force,omitempty" help:"Also those that are refused as too_old, which may have been applied before." env:"-"`
 }
 
+// Run replays in one service after the other.
 func (c *DLQReplay) Run(ctx context.Context, to *streams, what effect, at *Connection) error {
 	return c.apply(ctx, to, what, at, c.All, c)
 }
 
-// DLQDiscard has no --all: you name the events that you give up.
+// DLQDiscard is "twinbox dlq discard". It has no --all: you name the events that you give up.
 type DLQDiscard struct{ LetterChange }
 
+// Run discards in one service after the other.
 func (c *DLQDiscard) Run(ctx context.Context, to *streams, what effect, at *Connection) error {
 	return c.apply(ctx, to, what, at, false, c)
 }
 
+// DLQEdit is "twinbox dlq edit".
 type DLQEdit struct {
 	Change
 
@@ -88,6 +93,7 @@ type DLQEdit struct {
 	Editor  string   `help:"The editor." env:"VISUAL,EDITOR" hidden:""`
 }
 
+// Run edits one dead letter.
 func (c *DLQEdit) Run(ctx context.Context, to *streams, services []*client.Service, what effect) error {
 	edit := adminapi.EditRequest{By: c.By, Reason: c.Reason, DryRun: c.DryRun}
 	for _, header := range c.Header {

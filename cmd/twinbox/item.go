@@ -9,6 +9,7 @@ import (
 	"time"
 )
 
+// Numbers stay as they came.
 type item map[string]any
 
 // UnmarshalJSON keeps numbers as text.

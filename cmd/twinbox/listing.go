@@ -37,16 +37,16 @@ func (c *Listing) Run(ctx context.Context, command *kong.Context, to *streams, a
 }
 
 type listing struct {
-	question string
+	question string // method and path
 	views    []view
 	extra    map[string]string // the columns that a flag adds, by its name
-	none     string            // where there is no item; empty: the document has whole answers
+	none     string            // is written where there is no item; empty: the document has whole answers by service
 	order    string            // the time by which the items of all services are sorted
-	newest   bool
-	pages    bool
-	absent   bool // to have no item is an error
-	all      bool // every page is asked for, of a tail up to its limit
-	example  item // what completion asks
+	newest   bool              // by it, the newest first
+	pages    bool              // it has --after
+	absent   bool              // to have no item is an error
+	all      bool              // every page is asked for, of a tail up to its limit
+	example  item              // what completion asks
 }
 
 type view struct {

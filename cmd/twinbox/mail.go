@@ -1,11 +1,13 @@
 package main
 
+// MailCommands are "twinbox mail ...".
 type MailCommands struct {
 	List     MailList   `cmd:"" aliases:"ls" help:"The mails that wait for an operator's decision: uncertain and failed ones."`
 	Retry    MailChange `cmd:"" post:"/admin/v1/mails/retry" done:"Put back" would:"put back" thing:"mail" help:"Send uncertain or failed mails again. An uncertain one may then arrive twice."`
 	MarkSent MailChange `cmd:"" post:"/admin/v1/mails/mark-sent" done:"Marked" would:"mark" thing:"mail" after:" as sent" help:"Settle uncertain mails of which you know that they arrived."`
 }
 
+// MailList is "twinbox mail list".
 type MailList struct {
 	Listing `json:"-"`
 	Window
@@ -18,6 +20,7 @@ type MailList struct {
 	After     string `json:"after,omitempty" help:"Those after this one; the next page." env:"-" placeholder:"ID"`
 }
 
+// MailChange is "twinbox mail retry" and "... mark-sent".
 type MailChange struct {
 	Change
 

@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.Vars{"version": version()},
 	)
 	command, err := parser.Parse(args)
-	if exit >= 0 {
+	if exit >= 0 { // --help
 		return exit
 	}
 	if err != nil {
@@ -82,8 +82,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return to.report(args, err)
 }
 
-// checkFlags refuses repeated flags and empty values, as from a script's unset variable. A flag that is also a variable
-// may be empty.
+// checkFlags refuses a repeated flag with one value, and empty values, as from a script's unset variable. A flag that
+// is also a variable may be empty.
 func checkFlags(command *kong.Context) error {
 	seen := map[*kong.Flag]bool{}
 	for _, element := range command.Path {

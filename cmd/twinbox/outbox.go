@@ -8,6 +8,7 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
+// OutboxCommands are "twinbox outbox ...".
 type OutboxCommands struct {
 	Status    Listing         `cmd:"" help:"How far each service's events are published, and which keys are parked."`
 	Tail      OutboxTail      `cmd:"" help:"The newest events and their states."`
@@ -21,6 +22,7 @@ type OutboxCommands struct {
 	Topics    Listing         `cmd:"" help:"How many partitions each topic has, and which consumer groups are behind."`
 }
 
+// OutboxRepublish is "twinbox outbox republish".
 type OutboxRepublish struct {
 	Change
 	Window
@@ -32,6 +34,7 @@ type OutboxRepublish struct {
 	Key   string   `json:"key,omitempty" help:"Of this key." env:"-"`
 }
 
+// AfterApply requires a selection of events.
 func (c *OutboxRepublish) AfterApply() error {
 	if c.From == nil && c.To == nil && c.Window == (Window{}) && len(c.ID) == 0 && c.Topic == "" && c.Key == "" {
 		return usage("nothing selected: give --from, --to, --since, --until, --id, --topic or --key")
@@ -39,6 +42,7 @@ func (c *OutboxRepublish) AfterApply() error {
 	return nil
 }
 
+// Run asks every service to republish its part of the selection.
 func (c *OutboxRepublish) Run(ctx context.Context, to *streams, services []*client.Service, what effect) error {
 	if (c.From != nil || c.To != nil) && len(services) > 1 {
 		return usage("positions are a service's own: give --service too")
@@ -48,6 +52,7 @@ func (c *OutboxRepublish) Run(ctx context.Context, to *streams, services []*clie
 	})
 }
 
+// OutboxRelease is "twinbox outbox release".
 type OutboxRelease struct {
 	Change
 
@@ -63,12 +68,14 @@ func (c *OutboxRelease) Run(ctx context.Context, to *streams, services []*client
 	return whoHasIt(ctx, to, services, what, client.Post(what.post, c))
 }
 
+// OutboxConfirm is "twinbox outbox confirm".
 type OutboxConfirm struct {
 	Change
 
 	Code string `arg:"" json:"code" help:"Its code, as \"outbox status\" shows it." names:"outbox status: refused.code"`
 }
 
+// OutboxLost is "twinbox outbox lost".
 type OutboxLost struct {
 	Listing `json:"-"`
 
@@ -77,11 +84,13 @@ type OutboxLost struct {
 	Payload bool   `json:"payload,omitempty" help:"Show headers and payloads, which hold personal data." env:"-"`
 }
 
+// OutboxScheduled are "twinbox outbox scheduled ...".
 type OutboxScheduled struct {
 	List   ScheduledList   `cmd:"" aliases:"ls" help:"Events that are due later, in the order in which they are due."`
 	Cancel ScheduledCancel `cmd:"" one:"" post:"/admin/v1/outbox/scheduled/cancel" done:"Cancelled" would:"cancel" thing:"scheduled event" help:"Cancel a scheduled event: it is never added."`
 }
 
+// ScheduledList is "twinbox outbox scheduled list".
 type ScheduledList struct {
 	Listing `json:"-"`
 
@@ -90,12 +99,14 @@ type ScheduledList struct {
 	Limit *int   `json:"limit" default:"100" help:"The first of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
 }
 
+// ScheduledCancel is "twinbox outbox scheduled cancel".
 type ScheduledCancel struct {
 	Change
 
 	Name string `arg:"" json:"name" help:"Its name, as \"outbox scheduled list\" shows it." names:"outbox scheduled list: name"`
 }
 
+// OutboxTail is "twinbox outbox tail".
 type OutboxTail struct {
 	Limit   int    `json:"limit" default:"20" help:"How many events of each service, 1 to 1000. Default: 20." short:"n" env:"-" placeholder:"N"`
 	Follow  bool   `json:"-" help:"Follow new events, until Ctrl-C." short:"f" env:"-"`
@@ -107,6 +118,7 @@ type OutboxTail struct {
 
 const followEvery = time.Second
 
+// Run asks every service and sorts the events by time.
 func (c *OutboxTail) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	asked, err := values(c)
 	if err == nil && c.Follow {
@@ -123,7 +135,7 @@ func (c *OutboxTail) Run(ctx context.Context, to *streams, services []*client.Se
 func (c *OutboxTail) follow(ctx context.Context, to *streams, services []*client.Service, asked item) error {
 	l := listings["outbox tail"]
 	l.all, asked["limit"] = false, maxLimit
-	seen := map[string]map[string]bool{} // positions of each service's last answer
+	seen := map[string]map[string]bool{} // positions of each service that has answered, as of its last answer
 	trouble := ""
 	return to.again(ctx, followEvery, func() error {
 		answers, unknown, _ := l.ask(ctx, services, asked)
@@ -147,7 +159,7 @@ func (c *OutboxTail) follow(ctx context.Context, to *streams, services []*client
 			_, _ = l.write(to, answers, nil, asked)
 			to.NoHeaders = true
 		}
-		if now := fmt.Sprint(unknown.err()); now != trouble {
+		if now := fmt.Sprint(unknown.err()); now != trouble { // written once, not with every look
 			trouble = now
 			return unknown.err()
 		}

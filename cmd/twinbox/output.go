@@ -18,12 +18,14 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
+// Answer has the flags of every command's output.
 type Answer struct {
 	JSON      bool   `help:"Answer with one JSON document, errors included; the same as -o json." name:"json" env:"-"`
 	Output    string `help:"Form of the answer: table, wide (all columns, and times instead of ages) or json." short:"o" enum:"table,wide,json" default:"table" env:"-"`
 	NoHeaders bool   `help:"Tables without their headings." env:"-"`
 }
 
+// AfterApply passes the flags to the streams.
 func (a *Answer) AfterApply(to *streams) error { //nolint:unparam // kong's hooks have one
 	to.Answer = *a
 	return nil
@@ -92,11 +94,13 @@ func isTerminal(out io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
+// Watch repeats an answer.
 type Watch struct {
 	Watch bool          `help:"Show it again and again, until Ctrl-C." short:"w" env:"-"`
 	Every time.Duration `help:"How often." default:"2s" env:"-" placeholder:"DURATION"`
 }
 
+// AfterApply refuses an interval below 100 ms.
 func (w *Watch) AfterApply() error {
 	if w.Watch && w.Every < 100*time.Millisecond {
 		return usage("--every is below 100ms")
@@ -117,7 +121,7 @@ func (w *Watch) repeat(ctx context.Context, to *streams, show func() error) erro
 	})
 }
 
-// again ends with the context or with the reader of the result. It continues without a service that is away.
+// again ends with the context or when the result cannot be written. It reports a service that is away, and tries again.
 func (s *streams) again(ctx context.Context, every time.Duration, do func() error) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -157,13 +161,14 @@ func (s *streams) progress(name string) func(done, total int64) {
 	}
 }
 
-// Next to the exit codes of package service.
+// The exit codes of the commands that operate a system, next to those of package service.
 const (
 	exitNotFound = 3
 	exitRefused  = 4
 	exitPartial  = 5
 )
 
+// ending is an error with the exit code and a stable name.
 type ending struct {
 	error
 	exit     int
@@ -185,7 +190,7 @@ func partial(err error) error {
 	return &ending{error: err, exit: exitPartial, code: "partial", answered: true}
 }
 
-// Statuses that are no failures of the service.
+// exitOf has a service's statuses that are no failures of the service.
 var exitOf = map[int]int{
 	http.StatusNotFound: exitNotFound, http.StatusBadRequest: service.ExitUsage,
 	http.StatusUnprocessableEntity: service.ExitUsage, http.StatusUnauthorized: exitRefused,
@@ -234,7 +239,7 @@ func (s *streams) report(args []string, err error) int {
 	return end.exit
 }
 
-// The command line may be one that cannot be parsed.
+// wantsJSON works for a command line that cannot be parsed, too.
 func wantsJSON(args []string) bool { return askedForJSON.MatchString(strings.Join(args, "\n")) }
 
 var askedForJSON = regexp.MustCompile(`(?m)^(--json|(-o|--output)[=\n]?json)$`)

@@ -9,12 +9,14 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
+// TraceCommand is "twinbox trace".
 type TraceCommand struct {
 	ID  string  `arg:"" name:"id" help:"Of a user, an event, a request (X-Request-Id), a trace, a mail or a dead letter (customer/17); the place of a record (topic[partition]@offset), or a mail address."`
 	Key string  `help:"The key of the event, where its id carries no time (is no UUIDv7)." env:"-"`
 	At  instant `help:"About when it was added, instead of its key: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`
 }
 
+// Run asks every service about the id, and about the ids that they name.
 func (c *TraceCommand) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	story, err := client.Story(ctx, services, c.ID, adminapi.GetStoryParams{Key: c.Key, At: c.At.Time})
 	switch {
@@ -44,6 +46,7 @@ func (c *TraceCommand) Run(ctx context.Context, to *streams, services []*client.
 	return err
 }
 
+// AuditList is "twinbox audit".
 type AuditList struct {
 	Listing `json:"-"`
 	Window
@@ -55,7 +58,7 @@ type AuditList struct {
 	Limit   *int   `json:"limit" default:"100" help:"The newest of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
 }
 
-// The id of a dead letter names its service.
+// Run asks every service, or the one of a dead letter.
 func (c *AuditList) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	asked := *c
 	if _, of, err := parseIDs([]string{c.Subject}, services); err == nil {

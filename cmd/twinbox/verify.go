@@ -20,6 +20,7 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
+// VerifyCommand is "twinbox verify".
 type VerifyCommand struct {
 	Database map[string]string `help:"Database of a service, by its name; a role that may read is enough. Default: those of the system in the folder." placeholder:"NAME=DSN;..."`
 	Brokers  []string          `help:"First Kafka brokers to ask. Default: those of the system in the folder. KAFKA_TLS and the other variables of the services count." placeholder:"HOST:PORT,..."`
@@ -29,6 +30,7 @@ type VerifyCommand struct {
 	Every  time.Duration `help:"With --follow: how often." default:"1m" env:"-" placeholder:"DURATION"`
 }
 
+// Help returns the text after the command's own line.
 func (VerifyCommand) Help() string {
 	return "Compares what each service wrote with its topics, and those with what each consumer remembers. It reads the " +
 		"databases and Kafka, and asks no service. " +
@@ -36,6 +38,7 @@ func (VerifyCommand) Help() string {
 		"is wrong but not all of it could be verified; --since leaves out what outbox, topic or inbox no longer have.\n\n"
 }
 
+// AfterApply refuses to verify without a pause.
 func (c *VerifyCommand) AfterApply() error {
 	switch {
 	case c.Follow && c.Every < time.Second:
@@ -46,7 +49,7 @@ func (c *VerifyCommand) AfterApply() error {
 	return nil
 }
 
-// Run ends --follow with the worst result of looks that were not interrupted.
+// Run verifies one service after the other. --follow ends with the worst result, of looks that were not interrupted.
 func (c *VerifyCommand) Run(ctx context.Context, to *streams, at *Connection) error {
 	system, err := c.find(ctx, at)
 	if err != nil {
@@ -106,7 +109,8 @@ func (c *VerifyCommand) find(ctx context.Context, at *Connection) (system verify
 	return system, err
 }
 
-// given does not need the variables that a service requires for other purposes, such as secrets.
+// given reads the services' variables. Those that a service requires for other purposes, such as secrets, are not
+// needed.
 func (c *VerifyCommand) given(ctx context.Context) (verify.System, error) {
 	system := verify.System{Brokers: c.Brokers}
 	for _, d := range services.All() {

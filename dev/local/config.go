@@ -1,5 +1,5 @@
 // Package local runs the whole system in one process: PostgreSQL as a child, a Kafka-protocol broker, a mailbox, and
-// the services. All state is in one folder and survives a sudden end of the process.
+// the services with their usual configuration. All state is in one folder and survives a sudden end of the process.
 package local
 
 import (
@@ -37,7 +37,7 @@ type Config struct {
 	Settings []string `help:"Variable of the services; may be repeated." name:"set" sep:"none" placeholder:"NAME=VALUE"`
 	Verbose  bool     `help:"Show everything that the parts log, as it is in their files; otherwise warnings and errors." short:"v" env:"TWINBOX_VERBOSE"`
 
-	// Faults, if set, make each service a process.
+	// Faults, if set, can break the ready stack. Each service is then a process.
 	Faults *Faults `kong:"-"`
 	// Out receives the summary, Err warnings, errors and progress. Default: both are discarded.
 	Out io.Writer `kong:"-"`
@@ -62,7 +62,8 @@ type Program struct {
 	Title     string
 	Note      string
 	Listeners []Listener
-	// Run runs until ctx ends, from when all services listen, ready or not. It calls ready once, with the summary's link.
+	// Run runs the program until ctx ends, from when all services listen, ready or not. It calls ready once, with the link
+	// for the summary.
 	Run func(ctx context.Context, at Addresses, log *slog.Logger, ready func(link string)) error
 }
 

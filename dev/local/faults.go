@@ -34,8 +34,8 @@ const (
 	stopProcess = 20 * time.Second
 )
 
-// Interrupt kills a service or a part, and starts it again at its addresses after the pause. It returns the time of the
-// start.
+// Interrupt kills a service or a part, and starts it again at its addresses after the pause. It returns the time from
+// that start until all services are ready.
 func (f *Faults) Interrupt(ctx context.Context, name string, pause time.Duration) (time.Duration, error) {
 	b, known := f.parts[name]
 	if !known {

@@ -9,13 +9,14 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
+// drainTimeout bounds the whole stop.
 const drainTimeout = time.Minute
 
-// Run runs the stack until ctx is cancelled or a part fails. It stops services first and PostgreSQL last, and leaves no
-// process; on Linux not even after a sudden death, from which the next Run recovers.
+// Run starts the stack, shows the summary and runs until ctx is cancelled or a part fails. It stops services first and
+// PostgreSQL last, and leaves no process.
 //
 // Before the start it refuses a folder in use, and names every port in use and every problem with addresses and
-// settings.
+// settings. On Linux a process that dies leaves no PostgreSQL. The next Run recovers.
 func Run(ctx context.Context, cfg Config) (err error) {
 	began := time.Now()
 	cfg = cfg.withDefaults()

@@ -11,6 +11,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
+// logs are one file per part, with every record. Warnings and errors are also shown.
 type logs struct {
 	folder *folder
 	screen *screen
@@ -55,6 +56,7 @@ func (l *logs) close() error {
 	return errors.Join(errs...)
 }
 
+// screen takes one line at a time, from all parts.
 type screen struct {
 	verbose bool
 

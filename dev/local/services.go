@@ -53,6 +53,7 @@ func readSettings(cfg Config) (map[string]string, error) {
 }
 
 const (
+	// placeholderAPI replaces the API's address until that listens.
 	placeholderAPI    = "127.0.0.1:8080"
 	placeholderSecret = "0123456789abcdef0123456789abcdef"
 )
@@ -88,6 +89,7 @@ func (h *stack) configure() (map[string]*eventing.Instance, error) {
 	return instances, errors.Join(problems...)
 }
 
+// environ has only variables that the service reads.
 func (h *stack) environ(s eventing.Described) (list []string) {
 	environ := map[string]string{}
 	unset := s.Unset()
@@ -104,6 +106,7 @@ func (h *stack) environ(s eventing.Described) (list []string) {
 	return list
 }
 
+// owned has the variables that the stack decides.
 func (h *stack) owned(name string) map[string]string {
 	return map[string]string{
 		"DATABASE_URL": h.at.Databases[name], "KAFKA_BROKERS": h.at.KafkaBrokers, "SMTP_ADDR": h.at.SMTP,

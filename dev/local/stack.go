@@ -50,6 +50,7 @@ func newStack(ctx context.Context, cfg Config, f *folder, logs *logs, log *slog.
 	return h, err
 }
 
+// start stops early when a part ends: the group has the reason.
 func (h *stack) start() (err error) {
 	ctx, end := context.WithCancel(h.group.Context())
 	defer end()

@@ -13,9 +13,9 @@ import (
 
 // Action is what an operator did.
 type Action struct {
-	ID      int64             `json:"id"` // set by the database, like At
-	At      time.Time         `json:"at"`
-	By      string            `json:"by"`   // required
+	ID      int64             `json:"id"`   // set by the database
+	At      time.Time         `json:"at"`   // set by the database
+	By      string            `json:"by"`   // who; required
 	Verb    string            `json:"verb"` // such as replay; required
 	Kind    string            `json:"kind"` // of the thing, such as dead_letter; required
 	Subject string            `json:"subject"`

@@ -13,7 +13,7 @@ type Change struct {
 	DryRun     bool
 	// Deed, if set, is an id that the actions of one change share.
 	Deed string
-	// Progress, if set, gets the number of changed things and the total.
+	// Progress, if set, gets the number of changed things and the total; 0 is unknown.
 	Progress func(done, total int64)
 }
 

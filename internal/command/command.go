@@ -1,7 +1,7 @@
 // Package command runs an API's commands: in a transaction ([Transaction]), once per idempotency key
 // ([Transaction.Once]), again after a lost race ([Retry]), with problems for errors ([Problem]).
 //
-// The table idempotency_key (migrations/customer) stores the answers.
+// The table idempotency_key (migrations/customer) stores the answers, in the transactions of their commands.
 package command
 
 import (
@@ -20,21 +20,21 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// ErrOutcomeUnknown: the connection broke around the commit, or the commit failed without a rollback that PostgreSQL
-// confirms. To repeat it under the same idempotency key or expected version is safe.
+// ErrOutcomeUnknown reports that the connection broke around the commit, or any error of the commit but a rollback that
+// PostgreSQL confirms. It is safe to repeat under the same idempotency key or expected version.
 var ErrOutcomeUnknown = errors.New("the connection was lost at the commit: the outcome is unknown")
 
 // Transaction is one command's transaction.
 type Transaction struct {
 	Pool *pgxpool.Pool
-	// Timeout bounds it, from its first statement to its commit, as does an earlier deadline of the caller.
+	// Timeout bounds it, from its first statement to its commit. An earlier deadline of the caller does too.
 	Timeout time.Duration
-	// First are statements that its begin takes along; their results are read before the command runs. Optional.
+	// First are statements sent with its begin; their results are read before the command runs. Optional.
 	First *pgx.Batch
 }
 
-// Run finishes fn even if the request is cancelled: a client that disconnects must not decide about a commit. The
-// request's deadline holds.
+// Run runs fn to its end even if the request is cancelled: a client that disconnects must not decide about a commit.
+// The request's deadline still holds.
 func (t Transaction) Run(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
 	until := time.Now().Add(t.Timeout)
 	if asked, has := ctx.Deadline(); has && asked.Before(until) {
@@ -71,10 +71,10 @@ func (t Transaction) Run(ctx context.Context, fn func(context.Context, pgx.Tx) e
 }
 
 // Once answers a command under its key: with the stored answer, or with that of do, which is stored in one transaction
-// with the writes that do queues. A claim without a key stores none. A refused command leaves its key free.
+// with the writes that do queues. A claim without a key stores no answer. A refused command leaves its key free.
 //
 // It takes three round trips: begin with claim and t.First; the writes; commit. do can use the results of t.First, and
-// tx for statements whose results it needs.
+// tx for a statement whose result it needs.
 //
 // Errors: [ErrKeyReused], [ErrKeyInFlight], [ErrOutcomeUnknown], [ErrMetadata], those of do and of its writes.
 func (t Transaction) Once(
@@ -97,8 +97,8 @@ func (t Transaction) Once(
 		t.First = begin
 	}
 	err = t.Run(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		// A known answer is committed, so it counts even if another retry holds the lock. If two keys' hashes collide, one
-		// gets a needless ErrKeyInFlight.
+		// A known answer is committed, so it counts even if another retry holds the lock. A hash collision of two keys costs
+		// a needless ErrKeyInFlight.
 		switch {
 		case known != nil && !bytes.Equal(known, claim.Fingerprint):
 			return ErrKeyReused
@@ -132,13 +132,13 @@ func (t Transaction) Once(
 	return answer, nil
 }
 
-// Claim names a command, which one transaction at a time runs.
+// Claim names a command. One transaction at a time runs it.
 type Claim struct {
 	Scope, Key  string // scope separates the keys of different commands
 	Fingerprint []byte // of the command
 }
 
-// A snapshot from before the lock would miss the answer that its last holder committed.
+// Two statements: a snapshot from before the lock would miss the answer that the lock's last holder committed.
 const (
 	lockKey      = `select pg_try_advisory_xact_lock(hashtextextended($1 || chr(31) || $2, 0))`
 	selectAnswer = `
@@ -163,12 +163,12 @@ func isObject(text json.RawMessage) bool {
 type Answer struct {
 	Status int
 	Body   []byte
-	// Metadata is a JSON object up to MaxMetadataBytes, for retries and operators, not for clients. No personal data. nil:
-	// none.
+	// Metadata is a JSON object up to MaxMetadataBytes, for retries and operators; clients do not see it. It must hold no
+	// personal data. nil: none.
 	Metadata json.RawMessage
 }
 
-// MaxMetadataBytes bounds an answer's metadata.
+// MaxMetadataBytes is the longest metadata of an answer.
 const MaxMetadataBytes = 4096
 
 // ErrMetadata is about metadata that is too long or not a JSON object. Nothing is stored.
@@ -185,17 +185,17 @@ const DeleteExpiredAnswers = `
 delete from idempotency_key where (scope, key) in (
     select scope, key from idempotency_key where expires_at <= clock_timestamp() limit $1 for update skip locked)`
 
-// The winner has committed: a pause only separates the losers.
+// The pauses of [Retry]. The winner has committed, so a pause only separates the losers.
 const (
 	firstPause   = 2 * time.Millisecond
 	longestPause = 100 * time.Millisecond
 )
 
 // Retry runs a command without locks, and again after [outbox.ErrVersionConflict], at most attempts times in all. do is
-// the whole command: it begins a transaction, reads and decides. A command with a version that its caller has seen gets
-// one attempt.
+// the whole command: it begins a transaction, reads the aggregate and decides. A command with a version that its caller
+// has seen gets one attempt.
 //
-// Any other error and ctx end it. [Problem] answers the last conflict with 409.
+// Any other error ends it, and so does ctx. [Problem] answers the last conflict with 409.
 func Retry[T any](ctx context.Context, attempts int, do func(context.Context) (T, error)) (T, error) {
 	pauses := failure.Backoff{Min: firstPause, Max: longestPause}
 	for {
@@ -207,10 +207,10 @@ func Retry[T any](ctx context.Context, attempts int, do func(context.Context) (T
 	}
 }
 
-// Forget's $1.
+// forgetPage is the argument of a statement of [Forget].
 const forgetPage = 1000
 
-// Forget deletes expired rows. Each statement deletes up to $1, and is repeated until it deletes fewer.
+// Forget deletes expired rows. Each statement deletes up to $1 rows, and is repeated until it deletes fewer.
 func Forget(ctx context.Context, pool *pgxpool.Pool, statements ...string) error {
 	var problems []error
 	for _, sql := range statements {

@@ -16,20 +16,20 @@ const (
 	CodeKeyInFlight    web.Code = "idempotency_key_in_flight"
 	CodeKeyReused      web.Code = "idempotency_key_reused"
 	CodeOutcomeUnknown web.Code = "outcome_unknown"
-	// CodeVersionMismatch is a lost race, or a service's own check of an expected version.
+	// CodeVersionMismatch answers a lost race, or a service's own check of an expected version.
 	CodeVersionMismatch web.Code = "version_mismatch"
 )
 
 const retrySoon = time.Second
 
-// Timeouts of statements and transactions. For consumers they are unknown, since a handler may cause them; here a
-// repetition may be faster.
+// tooSlow are timeouts of statements and transactions. Consumers count them as unknown, since a handler may cause them;
+// here a repetition may be faster.
 var tooSlow = []string{"sql_57014", "sql_25P03", "sql_25P04"}
 
-// A request that outlived the drain.
+// poolClosed is the code of a request that outlived the drain.
 const poolClosed = "postgres_pool_closed"
 
-// Problem returns a client's view of errors of this package and the database; nil for others.
+// Problem returns the client's view of errors of this package and the database; nil for all others.
 func Problem(err error) *web.Error {
 	known := failure.Examine(err)
 	switch {

@@ -25,7 +25,7 @@ import (
 // A Format is a rule for text, named by the tag "format". It needs no network.
 type Format string
 
-// Formats that code uses.
+// The formats that code uses.
 const (
 	FormatAddress Format = "address"
 	FormatListen  Format = "listen"
@@ -154,7 +154,7 @@ func (f *field) checkBounds(value reflect.Value) error {
 	return nil
 }
 
-// It panics on a tag that it cannot parse.
+// bound panics on a tag that it cannot parse.
 func (f *field) bound(tag string, otherwise int64) int64 {
 	text := f.tag.Get(tag)
 	if text == "" {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A Setting is one variable and its value, never a secret's.
+// A Setting describes one variable and its value. Value never shows a secret.
 type Setting struct {
 	Variable string
 	Type     string // duration, integer, bool, text, list or secret
@@ -21,7 +21,7 @@ type Setting struct {
 	Doc      string
 }
 
-// Describe lists a config's settings in the order of its fields. cfg is a struct or a pointer.
+// Describe lists a config's settings in the order of its fields. cfg is the struct or a pointer to it.
 func Describe(cfg any) []Setting {
 	var settings []Setting
 	for _, f := range fields(reflect.Indirect(reflect.ValueOf(cfg)), "") {
@@ -96,7 +96,7 @@ func limitsOf(tag reflect.StructTag, value reflect.Value) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 }
 
-// 48h, not 48h0m0s.
+// showDuration writes 48h where Duration.String writes 48h0m0s.
 func showDuration(d time.Duration) string {
 	text := strings.Replace(d.String(), "m0s", "m", 1)
 	if hours, whole := strings.CutSuffix(text, "h0m"); whole {

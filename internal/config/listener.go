@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// SameListener reports whether two addresses of the format listen collide: the same port, except 0, on one host or on
-// every interface. Names are not resolved.
+// SameListener reports whether two addresses of the format listen collide: the same port, other than 0, on the same
+// host or on every interface. It does not resolve names.
 func SameListener(a, b string) bool {
 	hostA, portA, errA := net.SplitHostPort(a)
 	hostB, portB, errB := net.SplitHostPort(b)

@@ -18,7 +18,7 @@ type Problem struct{ Variable, Detail string }
 // An Error holds all mistakes of an environment.
 type Error struct{ Problems []Problem }
 
-// Error has a line for each problem.
+// Error returns each problem on a line.
 func (e *Error) Error() string {
 	lines := []string{fmt.Sprintf("read configuration: %d problem(s)", len(e.Problems))}
 	for _, p := range e.Problems {
@@ -27,7 +27,7 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n  ")
 }
 
-// ExitCode is that of a wrong configuration.
+// ExitCode is the exit status for a wrong configuration.
 func (e *Error) ExitCode() int { return 2 }
 
 // A Rule is a cross check of several variables, as data.
@@ -144,7 +144,7 @@ func (f *field) lookUp(texts map[string]string) (text string, set bool, err erro
 
 var named = regexp.MustCompile(`[A-Z][A-Z0-9]*(_[A-Z0-9]+)+`)
 
-// It skips a rule about a variable that has a problem already.
+// findBroken skips a rule about a variable that has a problem already.
 func findBroken(rules []Rule, list []field, found []Problem) (problems []Problem) {
 	for _, rule := range rules {
 		names := append(named.FindAllString(rule.Text, -1), rule.Variable)
@@ -162,7 +162,8 @@ func findBroken(rules []Rule, list []field, found []Problem) (problems []Problem
 	return problems
 }
 
-// findUnknown reports unread variables with the first word of one of ours: mostly misspelt, and the default would run.
+// findUnknown reports unread variables with the first word of one of ours: mostly misspelt, so the default would run
+// unnoticed.
 func findUnknown(texts map[string]string, list []field) (problems []Problem) {
 	names, prefixes := map[string]bool{}, map[string]bool{}
 	for i := range list {
@@ -182,24 +183,24 @@ func findUnknown(texts map[string]string, list []field) (problems []Problem) {
 	return problems
 }
 
-// Kubernetes sets them for each service.
+// injected matches variables that Kubernetes sets for each service.
 var injected = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)$`)
 
-// Kubernetes' X_PORT holds a URL; any other value is a mistake for X_ADDR. OTEL_ variables are often set for all
-// programs of a machine.
+// isForeign: Kubernetes' X_PORT holds a URL; any other value is a mistake for X_ADDR. OTEL_ variables are often set for
+// all programs of a machine.
 func isForeign(name, value string) bool {
 	return name == "HTTP_PROXY" || strings.HasPrefix(name, "OTEL_") || injected.MatchString(name) ||
 		strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
 }
 
-// They do not stop a service.
+// retired variables of an earlier release do not stop a service.
 var retired = map[string]string{
 	"INBOX_GAP_WAIT":   "an event whose predecessor is missing is parked immediately",
 	"KAFKA_EDGE":       "there is one way to Kafka, on watermill-kafka",
 	"MAIL_CLAIM_BATCH": "a worker claims the row that it works on",
 }
 
-// Retired returns the set variables of an earlier release, with the reasons.
+// Retired returns the set variables that only an earlier release read, with the reason.
 func Retired(environ []string) map[string]string {
 	found := maps.Clone(retired)
 	texts := env.ToMap(environ)

@@ -11,8 +11,8 @@ import (
 
 const mask = "***"
 
-// A Secret is never shown: printed, logged or encoded it is "***", or empty if unset. fmt bypasses the methods of
-// unexported struct fields: keep secrets in exported fields or behind a function.
+// A Secret is never shown: printed, logged or encoded it is "***", or empty if unset. [Secret.Reveal] returns the
+// value. fmt bypasses the methods of unexported struct fields: keep secrets in exported fields or behind a function.
 type Secret string
 
 // Reveal returns the value. Do not store it in a struct.
@@ -26,13 +26,14 @@ func (s Secret) String() string {
 	return mask
 }
 
-// Format masks every verb; fmt's complaint about a wrong one would print the value.
+// Format writes the mask for every verb; fmt's complaint about a wrong verb would print the value.
 func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
 
 // MarshalText returns the mask.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// MaskURL returns a connection URL without its password and parameters that may hold one. Other text becomes the mask.
+// MaskURL returns a connection URL without its password, and without parameters that may hold one. Other text becomes
+// the mask.
 func MaskURL(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
@@ -48,7 +49,7 @@ func MaskURL(raw string) string {
 
 const largestFile = 64 << 10
 
-// Editors add a line end.
+// readSecret drops one line end at the end, as editors add it.
 func readSecret(path string) (string, error) {
 	info, err := os.Stat(path) // before it opens the file: a named pipe would block
 	if err != nil || !info.Mode().IsRegular() || info.Size() > largestFile {

@@ -156,7 +156,7 @@ func (a *api) RenameCustomer(w http.ResponseWriter, r *http.Request, id openapi.
 	})
 }
 
-// CreateVerification answers programs and the link's page.
+// CreateVerification answers POST /v1/verifications, from programs and from the link's page.
 func (a *api) CreateVerification(w http.ResponseWriter, r *http.Request) {
 	if web.IsForm(r) {
 		a.pressButton(w, r)

@@ -24,7 +24,7 @@ func ProfileEvents() *inbox.Mux {
 	return mux
 }
 
-// MailEvents handles Notification's events. They need no order.
+// MailEvents handles Notification's events. Each is complete and needs no version.
 func MailEvents() *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, contract.VerificationEmailSent, noteVerificationMail)
@@ -58,7 +58,7 @@ func verifyProfile(ctx context.Context, tx pgx.Tx, e event.Event, data domain.Em
 var errNoProfile = inbox.PermanentAs("profile_missing",
 	errors.New("no profile below this version: an earlier event of the user is missing"))
 
-// The first mail counts, in any order of arrival.
+// The first mail counts, in any order of arrival: a resent mail does not move the time.
 const insertVerificationMail = `
 insert into verification_mail as m (user_id, mail_id, sent_at) values ($1, $2, $3)
 on conflict (user_id) do update set mail_id = excluded.mail_id, sent_at = excluded.sent_at

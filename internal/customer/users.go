@@ -21,12 +21,13 @@ import (
 type Commands struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
-	Links  domain.VerificationKey
-	// KeysFor is how long an idempotency key keeps its answer.
+	// Links checks verification links.
+	Links domain.VerificationKey
+	// KeysFor bounds how long an idempotency key keeps its answer.
 	KeysFor time.Duration
 	// Timeout bounds a command, commit included. The caller's deadline may be earlier.
 	Timeout time.Duration
-	// Allowances default to no limits.
+	// Allowances limit sign-ups. Default: no limits.
 	Allowances Allowances
 }
 
@@ -44,8 +45,8 @@ func (c *Commands) Rename(
 	return renamed, err
 }
 
-// Verify emits EmailVerified, once. A bad token is a [domain.CodeTokenInvalid], whether its user exists or not; an old
-// one a [domain.CodeTokenExpired].
+// Verify emits EmailVerified. Using a token again does nothing. A bad token is a [domain.CodeTokenInvalid], whether its
+// user exists or not; an old one is a [domain.CodeTokenExpired].
 func (c *Commands) Verify(ctx context.Context, token string) (domain.User, error) {
 	claim, err := domain.ParseClaim(token)
 	if err != nil {
@@ -131,6 +132,7 @@ func change[T any](
 
 var errNoUser = &domain.Error{Code: domain.CodeUserNotFound, Field: "id", Message: "names no customer"}
 
+// lockUser blocks other commands on the user until this transaction ends.
 func lockUser(ctx context.Context, tx pgx.Tx, id domain.UserID) (domain.User, error) {
 	version, err := outbox.LockKey(ctx, tx, contract.TopicUsers, string(id))
 	if err != nil {

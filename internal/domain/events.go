@@ -30,7 +30,8 @@ type EmailVerified struct {
 	VerifiedAt time.Time `json:"verified_at"`
 }
 
-// VerificationEmailSent reports that a mail server accepted the verification mail. It is Notification's event.
+// VerificationEmailSent reports that a mail server accepted the verification mail. It is Notification's event, with its
+// own versions of the user.
 type VerificationEmailSent struct {
 	UserID UserID    `json:"user_id"`
 	MailID string    `json:"mail_id"`

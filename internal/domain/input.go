@@ -25,7 +25,8 @@ const (
 	CodeInvalidMailID   Code = "invalid_mail_id"
 )
 
-// Error is a broken rule, for the client to fix. It never repeats the input, which may be personal.
+// Error is a broken rule, for the client to fix. It never wraps a technical failure and never repeats the input, which
+// may be personal.
 type Error struct {
 	Code    Code
 	Field   string // the input it is about; may be empty
@@ -45,12 +46,13 @@ func (e *Error) Is(target error) bool {
 	return ok && other.Code == e.Code
 }
 
-// UserID is a UUID in its canonical lower-case form, and the aggregate id of every user event.
+// UserID is a UUID in its canonical lower-case form. It is the aggregate id of every user event.
 type UserID string
 
 var canonicalUUID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// ParseUserID accepts the canonical form alone: aliases (upper case, urn:uuid:) would give one user several names.
+// ParseUserID accepts the canonical form alone. Aliases (upper case, braces, urn:uuid:) would give one user several
+// names.
 func ParseUserID(text string) (UserID, error) {
 	return UserID(text), checkUUID(CodeInvalidUserID, "id", text)
 }
@@ -93,11 +95,11 @@ func ParseEmail(text string) (Email, error) {
 	return Email(parts[1] + "@" + strings.ToLower(parts[2])), nil
 }
 
-// Key is equal for spellings of one address.
+// Key returns the form in which two addresses are the same person's.
 func (e Email) Key() string { return strings.ToLower(string(e)) }
 
-// Mailbox guesses who reads the address: many servers deliver ada+news@ and a.da@ to ada@. It is for counting, no
-// identity.
+// Mailbox guesses who reads the address: many servers deliver ada+news@ and a.da@ to ada@. Use it for counting, not as
+// an identity.
 func (e Email) Mailbox() string {
 	local, host, _ := strings.Cut(e.Key(), "@")
 	if name, _, tagged := strings.Cut(local, "+"); tagged && name != "" {
@@ -114,9 +116,11 @@ const maxNameRunes = 200
 // Name is a user's name: any script, one line. Only [ParseName] makes one.
 type Name string
 
-// ParseName trims blanks and accepts 1 to 200 visible characters and spaces, and a joiner after a character of a script
-// that needs it. It refuses control and format characters, line separators, private-use and unassigned code points,
-// fillers. It accepts markup and look-alikes: pages escape names, and a name does not identify a user.
+// ParseName trims surrounding blanks and accepts 1 to 200 visible characters and spaces. It refuses control and format
+// characters, line separators, private-use and unassigned code points, fillers. It accepts a joiner only after a
+// character of a script that needs it.
+//
+// It accepts markup and look-alikes: pages escape names, and a name does not identify a user.
 func ParseName(text string) (Name, error) {
 	name, wrong := strings.TrimSpace(text), ""
 	switch {
@@ -137,7 +141,8 @@ func ParseName(text string) (Name, error) {
 
 const joiners = "\u200c\u200d" // the zero-width non-joiner and joiner
 
-// U+FFFD is for bytes that were lost earlier. Some characters show nothing alone.
+// A joiner depends on the character before it. U+FFFD is for bytes that were lost earlier. Some characters show nothing
+// alone.
 func wrongCharacters(name string) string {
 	var before rune
 	forbidden, visible := false, false

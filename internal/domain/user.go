@@ -20,7 +20,7 @@ const (
 	StatusVerified Status = "verified"
 )
 
-// User is the aggregate. Version is the number of its last event.
+// User is the aggregate. Version is the number of its last event, which the outbox counts.
 type User struct {
 	ID           UserID
 	Email        Email
@@ -36,7 +36,8 @@ func Register(id UserID, email Email, name Name, at time.Time) (User, UserRegist
 	return user, UserRegistered{UserID: id, Email: email, Name: name, RegisteredAt: at}
 }
 
-// Rename returns [CodeVersionMismatch] if the user is not at version expected. The same name again is a change.
+// Rename returns [CodeVersionMismatch] if the user is not at version expected. The same name again is a change: the
+// version rises.
 func (u User) Rename(name Name, expected int64, at time.Time) (User, UserRenamed, error) {
 	if u.Version != expected {
 		return u, UserRenamed{}, &Error{CodeVersionMismatch, "expected_version", "is not the customer's version"}
@@ -55,7 +56,8 @@ func (u User) VerifyEmail(at time.Time) (User, EmailVerified) {
 }
 
 // A token is user id (16 bytes), expiry in Unix seconds (8 bytes) and HMAC-SHA256 (32 bytes), in unpadded base64url.
-// Links get into logs, so it does not contain the address. The signature does: a link must not verify a later address.
+// Links get into logs, so the signed address is not contained. A link to an earlier address must not verify a later
+// one.
 const (
 	idBytes     = 16
 	expiryBytes = 8
@@ -86,7 +88,7 @@ type Claim struct {
 // ErrTokenInvalid is the error for every bad token.
 var ErrTokenInvalid = &Error{CodeTokenInvalid, "token", "is not a valid verification token"}
 
-// ParseClaim reads a token without checking its signature.
+// ParseClaim reads a token. [VerificationKey.Verify] checks it.
 func ParseClaim(token string) (Claim, error) {
 	if len(token) != base64.RawURLEncoding.EncodedLen(tokenBytes) {
 		return Claim{}, ErrTokenInvalid // before decoding, which skips line breaks
@@ -102,7 +104,7 @@ func ParseClaim(token string) (Claim, error) {
 	}, nil
 }
 
-// Verify checks the signature for the user's present address, then the expiry: a forger must not learn the second
+// Verify checks the signature against the user's present address, then the expiry: a forger must not learn the second
 // result.
 func (k VerificationKey) Verify(c Claim, email Email, now time.Time) error {
 	signed, signature := c.raw[:idBytes+expiryBytes], c.raw[idBytes+expiryBytes:]

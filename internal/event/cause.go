@@ -8,26 +8,27 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Headers for an event's [Cause], CloudEvents extensions.
+// Headers of the CloudEvents extensions for an event's [Cause].
 const (
 	HeaderCorrelationID = "ce_correlationid"
 	HeaderCausationID   = "ce_causationid"
 )
 
-// Watermill's own middleware writes it.
+// legacyCorrelationID is what Watermill's own middleware writes.
 const legacyCorrelationID = "correlation_id"
 
 // Cause is the request or event that an event follows from.
 type Cause struct {
-	// CorrelationID is the same in all events that follow from one request: the id of the first, which has none itself.
+	// CorrelationID is the same in all events that follow from one request. A first event has none:
+	// its own id is the correlation id of the events that follow.
 	CorrelationID string
-	// CausationID is the id of the event before; a first event has none.
+	// CausationID is the id of the event before; empty for a first event.
 	CausationID string
 	// TraceParent and TraceState are W3C Trace Context.
 	TraceParent, TraceState string
 }
 
-// Cause returns the cause of the events that follow, without invalid values: a handler's event must not fail.
+// Cause returns the cause of the events that follow. It leaves out invalid values: a handler's event must not fail.
 func (e *Event) Cause() Cause {
 	c := Cause{CorrelationID: e.CorrelationID(), CausationID: e.ID}
 	if e.span().IsValid() {
@@ -45,7 +46,7 @@ func (e *Event) traced() context.Context {
 
 func (e *Event) span() trace.SpanContext { return trace.SpanContextFromContext(e.traced()) }
 
-// CorrelationID is the event's, or its id.
+// CorrelationID returns the event's correlation id, or its id.
 func (e *Event) CorrelationID() string {
 	for _, name := range [...]string{HeaderCorrelationID, legacyCorrelationID} {
 		if id := e.Extensions[name]; id != "" && ValidID(id) == nil {
@@ -57,7 +58,7 @@ func (e *Event) CorrelationID() string {
 
 const maxTraceState = 512 // W3C Trace Context's minimum
 
-// Extend adds the cause to an event's extensions. Set ones stay.
+// Extend returns the extensions of an event that follows. It keeps extensions that are set.
 func (c Cause) Extend(extensions map[string]string) map[string]string {
 	if c == (Cause{}) {
 		return extensions
@@ -78,7 +79,7 @@ func (c Cause) Extend(extensions map[string]string) map[string]string {
 	return extended
 }
 
-// CauseKey is the key of a context's [*Cause], which a context type may answer itself.
+// CauseKey is the key of a context's [*Cause]. A context type may answer it without [WithCause].
 type CauseKey struct{}
 
 // WithCause returns a context whose events follow from the cause.
@@ -86,7 +87,7 @@ func WithCause(ctx context.Context, c Cause) context.Context {
 	return context.WithValue(ctx, CauseKey{}, &c)
 }
 
-// CauseFrom returns the context's cause, or the zero value. A span of the context is the parent.
+// CauseFrom returns the context's cause, or the zero value. The context's own span is preferred as the parent.
 func CauseFrom(ctx context.Context) Cause {
 	var c Cause
 	if found, ok := ctx.Value(CauseKey{}).(*Cause); ok {

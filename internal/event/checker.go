@@ -20,14 +20,14 @@ import (
 
 // Ruled is a payload with its own rules.
 type Ruled interface {
-	// Check returns an error, without values, for a payload that no producer may write. Its method ErrorCode() string, if
-	// any, replaces [CodeSchemaViolation].
+	// Check returns an error for a payload that no producer may write. Its text has no values. A method ErrorCode()
+	// string replaces the code [CodeSchemaViolation].
 	Check() error
 	// About returns the event's key and the payload's business time.
 	About() (key string, at time.Time)
 }
 
-// Codes of a broken contract. A [Ruled] payload may have others.
+// The codes of an event that breaks the contract. A [Ruled] payload may have others.
 const (
 	CodeUnknownType     Code = "unknown_type"
 	CodeInvalidJSON     Code = "invalid_json"
@@ -47,12 +47,12 @@ type checked struct {
 }
 
 // LoadSchemas compiles the files events/*.json, whose $id is an event's DataSchema. It returns all errors: invalid or
-// missing schemas, two events of one type, two sources of a topic.
+// missing schemas, two events of one type, a topic of two sources.
 func LoadSchemas(files fs.FS, declared ...Declaration) (*Checker, error) {
 	return new(Checker).With(files, declared...)
 }
 
-// With adds these events to c's. It fails like [LoadSchemas].
+// With returns a checker of c's events and of these. It fails like [LoadSchemas].
 func (c *Checker) With(files fs.FS, declared ...Declaration) (*Checker, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
@@ -90,7 +90,7 @@ func (c *Checker) With(files fs.FS, declared ...Declaration) (*Checker, error) {
 	return all, nil
 }
 
-// Declared returns all declarations.
+// Declared returns what LoadSchemas was given.
 func (c *Checker) Declared() []Declaration { return c.declared }
 
 func addSchemas(compiler *jsonschema.Compiler, files fs.FS) (ids map[string]bool, err error) {
@@ -114,7 +114,7 @@ func addSchemas(compiler *jsonschema.Compiler, files fs.FS) (ids map[string]bool
 	return ids, err
 }
 
-// JSON Schema and package time allow more than decodes.
+// checkTime accepts the times that decode. JSON Schema and package time allow more.
 func checkTime(value any) error {
 	text, ok := value.(string)
 	if !ok {
@@ -128,7 +128,7 @@ func checkTime(value any) error {
 }
 
 // Validate returns a [*ContractError] for an unknown type, a payload that is not JSON (UTF-8, each member once) or does
-// not fit its schema, another aggregate than the envelope's, or a broken rule of [Ruled]. Unknown members are allowed,
+// not fit its schema, another aggregate than the envelope's, or a broken rule of [Ruled]. It allows unknown members,
 // and any source and ce_dataschema.
 func (c *Checker) Validate(e Event) error {
 	known, ok := c.events[e.Type]
@@ -166,6 +166,7 @@ func (c *Checker) Validate(e Event) error {
 // Confluent's frame is a zero and a schema id of 4 bytes.
 func isFramed(payload []byte) bool { return len(payload) > 5 && payload[0] == 0 }
 
+// codeOf returns the rule's code.
 func codeOf(err error) Code {
 	var coded interface{ ErrorCode() string }
 	if errors.As(err, &coded) && coded.ErrorCode() != "" {
@@ -174,7 +175,7 @@ func codeOf(err error) Code {
 	return CodeSchemaViolation
 }
 
-// The text has no values of the payload.
+// describe returns no values of the payload.
 func describe(err error) string {
 	invalid, is := errors.AsType[*jsonschema.ValidationError](err)
 	if !is {

@@ -31,8 +31,8 @@ const (
 	CodeEmptyValue      Code = "empty_value"
 )
 
-// A ContractError is why a record is not an event, or breaks the contract. It is permanent, and has no values of the
-// payload.
+// A ContractError is why a record is not an event, or breaks the contract. It is permanent. Its text has no values of
+// the payload.
 type ContractError struct {
 	Code   Code
 	Detail string
@@ -43,20 +43,20 @@ func (e *ContractError) Error() string { return fmt.Sprintf("check event: %s: %s
 // Permanent returns true.
 func (e *ContractError) Permanent() bool { return true }
 
-// ErrorCode returns the dead letter's code.
+// ErrorCode returns the code of the dead letter.
 func (e *ContractError) ErrorCode() string { return string(e.Code) }
 
-// Earliest is the first business time; Latest is excluded. PostgreSQL cannot partition by others.
+// Earliest is the first business time; Latest is excluded. PostgreSQL cannot partition by other times.
 var (
 	Earliest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	Latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// FromMessage reads a message's envelope. Without [Origin] the id is in [HeaderID] and the key in [HeaderSubject].
-// Other headers become extensions, byte for byte, except a trace header that is not text. A missing ce_time is the
-// record's append time, else now.
+// FromMessage reads the envelope of a message, not its payload. Without [Origin] the id is in [HeaderID] and the key in
+// [HeaderSubject]. Other headers become extensions, byte for byte, except a trace header that is not text. An event
+// without ce_time gets its record's append time, else the current time.
 //
-// With an error, a [*ContractError], the event has the readable parts, for its dead letter.
+// The error is a [*ContractError]. The event then has the readable parts, for its dead letter.
 func FromMessage(m *message.Message) (Event, error) {
 	e := Event{
 		ID:         cmp.Or(m.Metadata[HeaderID], m.UUID),
@@ -83,7 +83,7 @@ func FromMessage(m *message.Message) (Event, error) {
 	return e, e.check(m)
 }
 
-// timeOf returns zero for an invalid ce_time.
+// timeOf returns the event's time; zero if its ce_time is invalid.
 func timeOf(m *message.Message) time.Time {
 	text := m.Metadata[HeaderTime]
 	if text == "" {
@@ -105,7 +105,7 @@ func isText(value string) bool { return utf8.ValidString(value) && strings.Index
 
 const structuredMode = "application/cloudevents"
 
-// check returns the first error.
+// check returns the event's first error.
 func (e *Event) check(m *message.Message) error {
 	_, isRecord := OriginFrom(m.Context())
 	if mediaType := strings.ToLower(m.Metadata[HeaderContentType]); strings.HasPrefix(mediaType, structuredMode) {
@@ -145,7 +145,7 @@ func (e *Event) check(m *message.Message) error {
 	return nil
 }
 
-// IsAttribute reports whether a metadata name is of a field of [Event] or of transport.
+// IsAttribute reports whether a metadata name is for a field of the [Event] or for transport state.
 func IsAttribute(name string) bool {
 	switch name {
 	case HeaderID, HeaderSource, HeaderType, HeaderSpecVersion, HeaderTime, HeaderSubject, HeaderVersion,

@@ -1,13 +1,13 @@
-// Package event has the events of outbox, inbox and kafka. An [Event] is a CloudEvents 1.0 event in binary mode. It
-// travels in a Watermill [message.Message]:
+// Package event has the events that outbox, inbox and kafka share. An [Event] is a CloudEvents 1.0 event in binary
+// mode. It travels in a Watermill [message.Message]:
 //
 //	message UUID      <-> ce_id; also written as [HeaderWatermillID]
 //	message metadata  <-> Kafka headers (ce_source, ce_type, content-type, traceparent ...)
 //	message payload   <-> record value, the JSON document itself
 //	[KeyMetadata]     <-> record key; never a header
 //
-// A [Checker] checks an event's schema and rules, in outbox and inbox. A valid payload decodes into the struct of its
-// [Definition].
+// A [Checker] checks an event's schema and rules, in the outbox and in the inbox. A valid payload decodes into the
+// struct of its [Definition].
 package event
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Headers of the binary mode. ce_aggregateversion is an extension of this project: in the standard "sequence", a
+// Header names of the binary mode. ce_aggregateversion is this project's extension: in the standard "sequence", a
 // string, 10 sorts before 9.
 const (
 	HeaderID          = "ce_id"
@@ -39,34 +39,34 @@ const (
 	HeaderTraceState  = "tracestate"
 )
 
-// HeaderWatermillID is watermill-kafka's for a message's UUID. It is not read.
+// HeaderWatermillID is watermill-kafka's header for a message's UUID. It is not read.
 const HeaderWatermillID = "_watermill_message_uuid"
 
 const (
-	// SpecVersion is the only supported version of CloudEvents.
+	// SpecVersion is the only supported CloudEvents version.
 	SpecVersion = "1.0"
-	// ContentTypeJSON is the media type of every payload.
+	// ContentTypeJSON is the media type of all payloads.
 	ContentTypeJSON = "application/json"
 	// MaxIDLength is the longest event id, in characters.
 	MaxIDLength = 255
-	// MaxKeyBytes is the longest key, for PostgreSQL's indexes.
+	// MaxKeyBytes is the longest key. PostgreSQL's indexes have a limit.
 	MaxKeyBytes = 1024
-	// KeyMetadata is the metadata entry with the record key, not a header.
+	// KeyMetadata is the metadata entry with the record key. It is not a header.
 	KeyMetadata = "record_key"
 	// CopyPrefix begins the topics for copies of dead letters.
 	CopyPrefix = "dlq."
 )
 
-// Event is one CloudEvent. Optional fields that are zero are absent.
+// Event is one CloudEvent. An optional field that is zero is absent.
 type Event struct {
-	ID         string            // ce_id; UUIDv7 from us, any text from others
+	ID         string            // ce_id; UUIDv7 from our producers, any text from others
 	Source     string            // ce_source, such as "/twinbox/customer"
 	Type       string            // ce_type: reverse DNS name with its version
 	Topic      string            // empty in an event that was read
 	Key        string            // the aggregate's id: ce_subject and the record key
 	Version    int64             // ce_aggregateversion: 1, 2, 3 ... per aggregate; 0: none
 	DataSchema string            // ce_dataschema; optional
-	Time       time.Time         // ce_time: business time in UTC
+	Time       time.Time         // ce_time: business time, not relay time; UTC
 	Data       []byte            // JSON
 	Extensions map[string]string // other headers, byte for byte; optional
 }
@@ -92,17 +92,17 @@ func (e Event) Message() *message.Message {
 	return m
 }
 
-// Definition declares a version of an event: its envelope and, as T, its payload.
+// Definition declares one version of one event: its envelope and, as T, its payload.
 type Definition[T any] struct{ Declaration }
 
-// Declaration is a [Definition] without its type, for lists.
+// Declaration is a [Definition] without its type, for lists of them.
 type Declaration struct {
 	Type       string // ce_type: reverse DNS name with its version
 	Topic      string
 	Source     string // ce_source
 	DataSchema string // ce_dataschema: the schema's $id
 
-	// Name is the payload type's. Payload is [Definition.Decode] for untyped code. [Define] sets both.
+	// Name is the payload type's name. Payload is [Definition.Decode] for untyped code. [Define] sets both.
 	Name    string
 	Payload func(Event) (any, error)
 }
@@ -114,8 +114,8 @@ func Define[T any](d Declaration) Definition[T] {
 	return Definition[T]{d}
 }
 
-// New makes an event about the aggregate key, at its version (0: the next) and business time. The outbox adds id and
-// cause. Strings that are not UTF-8 are an error.
+// New makes an event about the aggregate key, at its version (0: the key's next) and business time. The outbox adds id
+// and cause. New fails for strings that are not UTF-8.
 func (d Definition[T]) New(key string, version int64, at time.Time, payload T) (Event, error) {
 	return d.Declaration.New(key, version, at, payload)
 }
@@ -132,8 +132,8 @@ func (d Declaration) New(key string, version int64, at time.Time, payload any) (
 	}, nil
 }
 
-// Decode reads an event's payload. It ignores unknown members and compares names letter by letter: encoding/json lets
-// an unchecked "NAME" overwrite a checked "name". Missing members are zero. The error has no values.
+// Decode reads the payload of an event. It ignores unknown members and compares names letter by letter: encoding/json
+// lets an unchecked "NAME" overwrite a checked "name". Missing members are zero. The error has no values.
 func (d Definition[T]) Decode(e Event) (T, error) {
 	var payload T
 	if err := json.Unmarshal(e.Data, &payload); err != nil {

@@ -14,7 +14,7 @@ type Origin struct {
 	Time      time.Time // the record's own timestamp
 	Key       []byte
 	Headers   []Header
-	// From is the offset behind the owner's record before, or at which it began to read; nil: unknown.
+	// From is the offset behind the owner's record before, or at which the owner began to read. Nil is unknown.
 	From *int64
 }
 
@@ -24,10 +24,10 @@ type Point struct {
 	Time int64 // append time of the record below Next, in ms since 1970; 0: unknown; or ReadAgain
 }
 
-// ReadAgain is the time of a point that was put back to the start of a log that lost records.
+// ReadAgain is the time of a point that was put back to the start of a log whose records were lost.
 const ReadAgain = -1
 
-// Header is a record's. Names may repeat and need not be text. A nil value is null, not empty.
+// Header is one record header. Names may repeat and need not be text. A nil value is null, not empty.
 type Header struct {
 	Name  string
 	Value []byte
@@ -35,12 +35,12 @@ type Header struct {
 
 type originKey struct{}
 
-// WithOrigin adds the message's origin.
+// WithOrigin returns a context with the message's origin.
 func WithOrigin(ctx context.Context, o Origin) context.Context {
 	return context.WithValue(ctx, originKey{}, o)
 }
 
-// OriginFrom returns the context's [Origin]; ok is false without a broker.
+// OriginFrom returns the context's [Origin]; ok is false if no broker delivered the message.
 func OriginFrom(ctx context.Context) (o Origin, ok bool) {
 	o, ok = ctx.Value(originKey{}).(Origin)
 	return o, ok

@@ -12,10 +12,10 @@ var Attributes = []string{
 	HeaderPosition, HeaderContentType, HeaderTraceParent, HeaderTraceState, HeaderCorrelationID, HeaderCausationID,
 }
 
-// Causes are those among an event's extensions.
+// Causes are the attributes among an event's extensions.
 var Causes = Attributes[len(Attributes)-4:]
 
-// MessageHeaders returns a record's headers: the id, the [Attributes], the others by name.
+// MessageHeaders returns the headers of the message's record: the id, the [Attributes], the others by name.
 func MessageHeaders(msg *message.Message) []Header {
 	headers := make([]Header, 0, len(msg.Metadata)+2)
 	if msg.UUID != "" {
@@ -36,8 +36,8 @@ func MessageHeaders(msg *message.Message) []Header {
 	return headers
 }
 
-// RecordMessage returns a record's message. The last of repeated headers counts. The id is from [HeaderID], the key
-// under [KeyMetadata].
+// RecordMessage returns the message of a record. The last of repeated headers counts. The id is from [HeaderID], the
+// key under [KeyMetadata].
 func RecordMessage(key []byte, headers []Header, value []byte) *message.Message {
 	msg := message.NewMessage("", value)
 	msg.Metadata = make(message.Metadata, len(headers)+1)

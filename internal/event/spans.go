@@ -21,7 +21,7 @@ type Spans struct{ tracer trace.Tracer }
 
 const maxLinks = 128
 
-// NewSpans returns nil for nil.
+// NewSpans makes spans with the provider; it returns nil for nil.
 func NewSpans(provider trace.TracerProvider) *Spans {
 	if provider == nil {
 		return nil
@@ -29,7 +29,7 @@ func NewSpans(provider trace.TracerProvider) *Spans {
 	return &Spans{provider.Tracer("example.com/twinbox/engine")}
 }
 
-// Create gives an event a span in its trace.
+// Create gives the event a span in its trace.
 func (s *Spans) Create(e *Event) {
 	if s == nil || !e.span().IsSampled() {
 		return
@@ -53,7 +53,7 @@ func (s *Spans) Send(topic string, events []*Event) (end func(error)) {
 			attribute.Int("messaging.batch.message_count", len(events)))...))
 }
 
-// Process begins the span of a consumer's attempt at n events.
+// Process begins the span of a consumer's attempt at n events of a topic.
 func (s *Spans) Process(consumer, topic string, n int, event func(int) *Event) (end func(error)) {
 	links := s.linksTo(n, event)
 	if len(links) == 0 {
@@ -82,7 +82,7 @@ func (s *Spans) Call(name string, cause Cause) (end func(error)) {
 
 func noSpan(error) {}
 
-// An error's text may hold personal data.
+// start leaves out an error's text: it may hold personal data.
 func (s *Spans) start(
 	parent context.Context, name string, kind trace.SpanKind, options ...trace.SpanStartOption,
 ) (end func(error)) {

@@ -9,15 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// Backoff returns pauses: Min, then doubled, up to Max. Each varies by up to a fifth, so that callers do not retry
-// together.
+// Backoff returns pauses: Min, then twice the last one, up to Max. Each varies by up to a fifth, so that callers do not
+// retry together.
 type Backoff struct {
 	Min, Max time.Duration
 
 	pause time.Duration
 }
 
-// Reset makes Min the next pause, after a success.
+// Reset makes Min the next pause. Call it after a success.
 func (b *Backoff) Reset() { b.pause = 0 }
 
 // Began reports whether there was a pause since the last [Backoff.Reset].
@@ -42,7 +42,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 // MaxText bounds an error's text in logs and tables, in bytes.
 const MaxText = 2048
 
-// Brief shortens a text to [MaxText] bytes and appends how many are missing.
+// Brief shortens a text to [MaxText] bytes and appends the number of missing bytes.
 func Brief(text string) string { return Cut(text, MaxText) }
 
 // Text makes a text storable: PostgreSQL refuses NUL and invalid UTF-8.
@@ -50,7 +50,7 @@ func Text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// Cut is [Brief] with another limit, which excludes the note. The result is storable: see [Text].
+// Cut is [Brief] with another limit. The appended note is not counted. The result is storable: see [Text].
 func Cut(text string, limit int) string {
 	text = Text(text)
 	if len(text) <= limit {

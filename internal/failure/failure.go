@@ -1,5 +1,5 @@
-// Package failure sorts errors by what to do: give up, wait for an outage to end, or try a few times. It knows errors
-// of contexts, the network, TLS, mail servers and PostgreSQL. For other clients see [Mark].
+// Package failure sorts errors by what to do about them: give up, wait for an outage to end, or try a few times. It
+// knows the errors of contexts, the network, TLS, mail servers and PostgreSQL. For other clients see [Mark].
 package failure
 
 import "slices"
@@ -8,17 +8,17 @@ import "slices"
 type Class string
 
 const (
-	// Permanent errors come with every attempt: bad bytes, a broken rule, a refused row.
+	// Permanent errors return with every attempt: bad bytes, a broken rule, a refused row.
 	Permanent Class = "permanent"
-	// Transient errors end with an outage: try without limit. They never make a dead letter.
+	// Transient errors end with an outage: try again without limit. They never make a dead letter.
 	Transient Class = "transient"
-	// Unknown errors may be either: try a few times.
+	// Unknown errors may be either: try a bounded number of times.
 	Unknown Class = "unknown"
-	// Cancelled errors: the process stops, or lost the topic-partition.
+	// Cancelled errors mean that the process stops, or lost the topic-partition.
 	Cancelled Class = "cancelled"
 )
 
-// Verdict is a class, and a stable code for logs and metrics, such as sql_40001, smtp_550 or [CodeUnknown].
+// Verdict is a class, with a stable code for logs and metrics, such as sql_40001, smtp_550 or [CodeUnknown].
 type Verdict struct {
 	Class Class
 	Code  string
@@ -37,7 +37,7 @@ type mark struct {
 func (m *mark) Error() string { return m.err.Error() }
 func (m *mark) Unwrap() error { return m.err }
 
-// For callers that do not know this package.
+// Permanent is for callers that do not know this package.
 func (m *mark) Permanent() bool { return m.verdict.Class == Permanent }
 
 // AsPermanent marks err as final. It returns nil for nil.
@@ -59,11 +59,11 @@ func Classify(err error) Class { return Examine(err).Class }
 
 // Examine returns the verdict on err; [Unknown] by default. Do not pass nil.
 //
-// The outermost known error or mark decides. Of joined errors the first counts of: cancelled, transient, permanent,
-// unknown. So an outage makes no dead letter.
+// The outermost known error or mark decides. Of joined errors Examine returns the first of: cancelled, transient,
+// permanent, unknown. So an outage never makes a dead letter.
 //
-// A deadline is Unknown: an event whose handler is always late must become a dead letter. That of a connection attempt
-// is Transient.
+// A deadline is Unknown: an event whose handler is always late must become a dead letter. A deadline of a connection
+// attempt is Transient.
 func Examine(err error) Verdict {
 	for at := err; at != nil; {
 		if verdict, known := examineOne(at); known {
@@ -84,7 +84,7 @@ func Examine(err error) Verdict {
 	return unknownError
 }
 
-// Classes that let the event return come first.
+// A class that lets the event return comes first.
 var precedence = []Class{Cancelled, Transient, Permanent, Unknown}
 
 // Of unknown errors it returns one that has a code.

@@ -18,7 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Errors that are compared by value.
+// sentinels are errors that are compared.
 var sentinels = []struct {
 	err     error
 	verdict Verdict
@@ -35,7 +35,7 @@ var sentinels = []struct {
 	{pgx.ErrTxCommitRollback, Verdict{Unknown, "postgres_commit_rolled_back"}},
 }
 
-// They end with an outage of a connection or route, or a shortage on the machine.
+// systemErrors end with an outage of a connection or route, or a shortage on the machine.
 var systemErrors = map[syscall.Errno]string{
 	syscall.ECONNREFUSED: "ECONNREFUSED", syscall.ECONNRESET: "ECONNRESET", syscall.ECONNABORTED: "ECONNABORTED",
 	syscall.EPIPE: "EPIPE", syscall.ENOTCONN: "ENOTCONN", syscall.ETIMEDOUT: "ETIMEDOUT",
@@ -45,7 +45,7 @@ var systemErrors = map[syscall.Errno]string{
 	syscall.ENOSPC: "ENOSPC", syscall.EAGAIN: "EAGAIN", syscall.EINTR: "EINTR",
 }
 
-// answers sorts PostgreSQL's codes (appendix A) and mail servers' (RFC 5321, RFC 3463) by prefix; the first match
+// answers sorts PostgreSQL's codes (appendix A) and mail servers' (RFC 5321, RFC 3463) by prefix. The first match
 // decides. Others stay unknown: a missing table (42) may be a migration that has not yet run.
 var answers = []struct {
 	class    Class
@@ -92,7 +92,7 @@ func examineMailAnswer(answer *textproto.Error) (verdict Verdict, known bool) {
 	return examineAnswer(digits)
 }
 
-// It does not unwrap.
+// examineOne does not look at the errors that err wraps.
 func examineOne(err error) (verdict Verdict, known bool) {
 	for _, s := range sentinels {
 		if err == s.err { //nolint:errorlint // Examine unwraps
@@ -140,7 +140,7 @@ func examineOne(err error) (verdict Verdict, known bool) {
 	return Verdict{Cancelled, "postgres_pool_closed"}, err.Error() == poolClosed
 }
 
-// pgxpool has no error value for a closed pool.
+// poolClosed is the text of pgxpool's error of a closed pool. It has no error value.
 const poolClosed = "closed pool"
 
 // A transient cause has the better code.
@@ -162,6 +162,6 @@ func isUnsent(err error) bool {
 	return is && unsent.SafeToRetry() && unsent.Error() != connBusy
 }
 
-// pgx's text for a connection that another goroutine uses. pgx calls it safe to retry, but its cause, a shared
-// transaction, fails each time.
+// connBusy is pgx's text for a connection that another goroutine uses. pgx calls it safe to retry, but its cause, a
+// shared transaction, fails each time.
 const connBusy = "conn busy"

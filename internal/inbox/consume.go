@@ -13,8 +13,8 @@ import (
 )
 
 // Middleware runs next once per event, inside the inbox's transaction. It returns nil, which acknowledges the message,
-// for every final outcome, dead letters included. An error means that the message's context has ended and nothing is
-// committed.
+// for every final outcome, dead letters included. It returns an error only when the message's context has ended:
+// nothing is committed, and the event comes again.
 //
 // Install no Retry or PoisonQueue around it: each attempt is a transaction. Plain handlers get the transaction from
 // [TxFromContext]. An event's id is ce_id and its key ce_subject. Messages that next returns are refused: write them to
@@ -27,12 +27,15 @@ func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 	}
 }
 
-// BatchFunc handles messages in order and returns how many have a final outcome. The messages' contexts end with ctx.
+// BatchFunc handles messages of one partition, in order. It returns how many, from the first on, have a final
+// outcome. The messages' contexts end with ctx.
 type BatchFunc func(ctx context.Context, msgs []*message.Message) (handled int, err error)
 
-// BatchMiddleware is [Inbox.Middleware] for consecutive messages of one partition, with one call at a time. Up to
-// Config.Batch events share a transaction. When it fails its halves run, so each event has the outcome that it would
-// have alone. An error is that of a context that has ended, or [ErrWentBack].
+// BatchMiddleware is [Inbox.Middleware] for many messages: up to Config.Batch events share one transaction. When it
+// fails its halves run, down to one event. So each event has the outcome that it would have alone.
+//
+// The messages are consecutive ones of one partition, with one call at a time. err is nil exactly when all messages are
+// handled; else a context has ended, or it is [ErrWentBack].
 func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 	return func(ctx context.Context, msgs []*message.Message) (handled int, err error) {
 		for handled < len(msgs) {
@@ -60,6 +63,7 @@ func (in *Inbox) handleBatch(ctx context.Context, msgs []*message.Message, next 
 	return n, err
 }
 
+// handleItems handles the items in one transaction. If it fails, their halves follow.
 func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (handled int, err error) {
 	if len(items) == 1 {
 		return in.handleOne(p, items[0])

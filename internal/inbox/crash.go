@@ -12,8 +12,8 @@ import (
 
 // partition is a topic-partition that the process has; the zero value is that of messages without an origin.
 //
-// A record may end each process that handles it. Its attempts roll back, so they are counted outside of its
-// transaction, but only where a process has died:
+// A record whose handler ends the process ends the next one too. Its attempts roll back, so they are counted outside of
+// its transaction, but only where a process has died:
 //
 //	1st death  the partition's row in inbox_owner stays; nothing else is known
 //	2nd death  the owner found that row, so it noted its first batch before it ran it (inbox_attempt)

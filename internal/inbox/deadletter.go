@@ -59,6 +59,7 @@ func (in *Inbox) storeDeadLetter(ctx context.Context, tx *handlerTx, it *item, k
 	return in.cfg.Host.CopyDeadLetter(ctx, tx, l)
 }
 
+// newLetter is the item's dead letter.
 func (it *item) newLetter(reason error) deadletter.Letter {
 	isParked := it.outcome == Gap || it.outcome == Parked
 	l := deadletter.Letter{

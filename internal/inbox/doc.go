@@ -1,24 +1,25 @@
 // Package inbox makes the effect of an event happen once, however often the event is delivered.
 //
-// Per consumer and event id, the handler's SQL writes are committed exactly once, in the same transaction as a row with
-// the id. That row's primary key decides whether the event is new. So the promise holds with two owners of one
-// partition, and with a process that dies at any point.
+// The promise, per consumer and event id: the handler's SQL writes are committed exactly once, in the same transaction
+// as a row with the id. That row's primary key decides whether the event is new. So the promise holds with two owners
+// of one partition, and with a process that dies at any point.
 //
 // There are four ways in, and one transaction behind them:
 //
 //   - [Handle] registers a typed handler func(ctx, tx, event, data) on a [Mux];
 //   - [Inbox.BatchMiddleware] runs many messages of a partition in one transaction: the services use it;
 //   - [Inbox.Middleware] wraps any Watermill handler, with [TxFromContext], under any Router;
-//   - [Inbox.Process] runs a closure under an id, for events that do not come through Watermill; [Inbox.MarkProcessed]
-//     records the id in a transaction of your own.
+//   - [Inbox.Process] runs a closure under an id, for events that do not come through Watermill. In a transaction of
+//     your own, [Inbox.MarkProcessed] records the id. [Inbox.IsProcessed] only looks: for a page, or to spare work that
+//     may be repeated.
 //
 // # The checks, in order
 //
 // Before the transaction, for each message:
 //
-//  1. It is decoded. A record that is not an event is dead.
+//  1. It is decoded. A record that is not an event is given up: dead.
 //  2. Its type has no handler: ignored. In an ordered consumer its version counts, so it continues with 5.
-//  3. Its payload breaks its contract (Config.Validate): dead.
+//  3. Its payload is checked against its contract (Config.Validate). One that breaks it is given up: dead.
 //
 // In the transaction:
 //
@@ -52,9 +53,9 @@
 // # A database that went back
 //
 // For each topic-partition the database has a point: the offset behind the last record whose outcome it has, and when
-// the broker appended that record. It moves in the transaction of each outcome. If it is below the owner's position
-// ([event.Origin], From), outcomes are lost: the delivery ends with [ErrWentBack], and the owner reads again from the
-// point.
+// the broker appended that record. The point moves in the transaction of each outcome. If it is below the owner's
+// position ([event.Origin], From), the database has lost outcomes: nothing is committed, the delivery ends with
+// [ErrWentBack], and the owner reads again from the point.
 //
 // # Files
 //
@@ -87,5 +88,5 @@
 // Effects outside the transaction may repeat. Write an intent and let package lease make the call. There is no order
 // across keys, and none in an unordered consumer while two owners overlap.
 //
-// Memory holds the messages of current calls (package kafka: 200 and 4 MB per partition) and their queued writes.
+// Memory holds the messages of current calls (package kafka: 200 and 4 MB for each partition) and their queued writes.
 package inbox

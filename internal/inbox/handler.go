@@ -56,7 +56,7 @@ func (m *Mux) Apply(ctx context.Context, tx pgx.Tx, e event.Event) error {
 	return m.handlers[e.Type](ctx, tx, e)
 }
 
-// HandleMessage is a Watermill handler, under the inbox's middleware. It returns no messages.
+// HandleMessage is the Mux's Watermill handler, under the inbox's middleware. It returns no messages.
 func (m *Mux) HandleMessage(msg *message.Message) ([]*message.Message, error) {
 	d, ok := msg.Context().Value(deliveryKey{}).(*delivery)
 	if !ok {
@@ -80,7 +80,8 @@ type delivery struct {
 
 type deliveryKey struct{}
 
-// TxFromContext returns a handler's transaction. It must not be committed, rolled back or kept.
+// TxFromContext returns the current event's transaction. It must not be committed, rolled back or kept. ok is false
+// outside of a handler.
 func TxFromContext(ctx context.Context) (tx pgx.Tx, ok bool) {
 	if d, ok := ctx.Value(deliveryKey{}).(*delivery); ok {
 		return d.tx, true
@@ -88,7 +89,7 @@ func TxFromContext(ctx context.Context) (tx pgx.Tx, ok bool) {
 	return nil, false
 }
 
-// EventFromContext returns a handler's event.
+// EventFromContext returns the current event.
 func EventFromContext(ctx context.Context) (e event.Event, ok bool) {
 	if d, ok := ctx.Value(deliveryKey{}).(*delivery); ok {
 		return *d.event, true

@@ -28,9 +28,9 @@ const (
 	// Latest skips an event whose version the key has reached: for events with the whole state. A version more than 1000
 	// above the key's is a dead letter.
 	Latest Order = "latest"
-	// Strict applies versions 1, 2, 3 ... An event whose predecessor is missing, or is a dead letter, is parked. Events of
-	// types without a handler count too. A consumer that becomes strict later, or starts in the middle of its topic,
-	// parks every key: see AcceptGap of [Options].
+	// Strict applies versions 1, 2, 3 ... An event whose predecessor is missing, or is a dead letter, is parked until
+	// then. Events of types without a handler count too. A consumer that becomes strict later, or starts in the middle
+	// of its topic, parks every key: see AcceptGap of [Options].
 	Strict Order = "strict"
 )
 
@@ -44,7 +44,7 @@ const (
 	ConflictWarn ConflictMode = "warn"
 )
 
-// Config needs a Consumer and a Pool.
+// Config configures a consumer's inbox. Consumer and Pool are required.
 type Config struct {
 	// Consumer is the inbox's name in the database. A renamed consumer has forgotten all events.
 	Consumer string
@@ -56,9 +56,9 @@ type Config struct {
 	Accepts func(eventType string) bool
 	// Validate checks an event. Its errors are permanent. Default: no check.
 	Validate func(event.Event) error
-	// Order defaults to Unordered.
+	// Order is the order of a key's events. Default: Unordered.
 	Order Order
-	// OnConflict defaults to ConflictError.
+	// OnConflict is the treatment of a processed id with another payload. Default: ConflictError.
 	OnConflict ConflictMode
 	// Batch bounds the events of a transaction. Default: 200.
 	Batch int
@@ -134,12 +134,12 @@ type Host interface {
 	Attempted(ctx context.Context, failure error)
 	// Handled gets the outcome of each delivery after its transaction. It must not block.
 	Handled(e event.Event, outcome Outcome)
-	// CopyDeadLetter runs in the transaction that stores a dead letter. Its error repeats the attempt. Parked events have
-	// no copy.
+	// CopyDeadLetter runs in the transaction that stores a dead letter. Its error rolls that back, and the attempt is
+	// repeated. Parked events have no copy.
 	CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.Letter) error
 }
 
-// Standalone only waits.
+// Standalone is a [Host] that only waits.
 type Standalone struct{}
 
 // AwaitResume implements [Host].

@@ -33,7 +33,7 @@ type item struct {
 	attemptResult
 }
 
-// Each attempt begins with the zero value.
+// attemptResult is the result of an item's last attempt. Each attempt begins with the zero value.
 type attemptResult struct {
 	outcome    Outcome
 	comesAgain bool               // a later item of the transaction has its id

@@ -38,7 +38,8 @@ func (in *Inbox) Process(
 	return outcome, err
 }
 
-// MarkProcessed is [Inbox.Process] in the caller's transaction. It waits for another transaction that records the id.
+// MarkProcessed records the id in the caller's transaction. It returns [Applied], [Duplicate], or [Expired]
+// with [ErrExpired]. It waits for another transaction that records the id.
 func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, id string) (Outcome, error) {
 	if err := event.ValidID(id); err != nil {
 		return Failed, err

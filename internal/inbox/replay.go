@@ -23,7 +23,7 @@ type Replayer struct {
 	handler message.HandlerFunc
 }
 
-// NewReplayer takes the handler under the inbox's middleware.
+// NewReplayer gets the handler under the inbox's middleware.
 func NewReplayer(in *Inbox, handler message.HandlerFunc) *Replayer { return &Replayer{in, handler} }
 
 // Options are a replay's operator and settings. By is required.
@@ -71,8 +71,11 @@ type refusal struct{ codedError }
 func refuse(code string, err error) error { return &refusal{codedError{code, err}} }
 
 // Replay runs the selected waiting dead letters, key by key in version order. One transaction handles the event,
-// settles the dead letter and writes the audit row, so the effect happens at most once and never over newer state. A
-// key stops at its first failure or refusal. An error of the database ends the replay; call it again.
+// settles the dead letter and writes the audit row. So an event has its effect at most once and never over newer state.
+// [Replayer.ResumeParked] runs the events parked behind it.
+//
+// A key stops at its first failure or refusal, other keys continue. An error of the database ends the replay; call it
+// again.
 func (r *Replayer) Replay(ctx context.Context, f deadletter.Filter, o Options) error {
 	if err := r.checkRequest(f, o); err != nil {
 		return err
@@ -157,6 +160,7 @@ func (r *Replayer) tryShared(ctx context.Context, l *replayed) (Result, error) {
 	return r.try(ctx, l)
 }
 
+// An error means that nothing is decided.
 func (r *Replayer) try(ctx context.Context, l *replayed) (Result, error) {
 	result := Result{ID: l.ID}
 	it, err := r.item(ctx, l)

@@ -46,8 +46,8 @@ where d.consumer = $1 and (d.key_start > convert_to($2, 'UTF8') or d.key_start =
 order by d.key_start, d.version, d.id limit 1`
 )
 
-// ResumeRound is one round of [Replayer.ResumeParked]. After the error of an event that could not be tried, other keys
-// have continued.
+// ResumeRound is one round of [Replayer.ResumeParked]. The error is the database's, or that of an event that could not
+// be tried; other keys have continued.
 func (r *Replayer) ResumeRound(ctx context.Context) error {
 	next := selectParked
 	if r.in.cfg.Order == Strict {

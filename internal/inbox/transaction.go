@@ -62,7 +62,7 @@ func (in *Inbox) asTimeout(err error, handling bool) error {
 	return failure.AsTransient(err)
 }
 
-// An ignored event needs one if its version counts or a point moves.
+// An event without a handler needs one if its version counts or a point moves.
 func (in *Inbox) needsTransaction(it *item) bool {
 	return !it.ignored || in.cfg.Order != Unordered && it.event.Version > 0 || it.origin.From != nil
 }
@@ -147,6 +147,7 @@ var errComesAgain = errors.New("the id of a stale event comes again in its batch
 
 var errPublishes = errors.New("handler returned messages to publish: write them to the outbox in its transaction")
 
+// A panic is an error like any other.
 func (in *Inbox) runHandler(ctx context.Context, tx *handlerTx, it *item) (err error) {
 	in.crash("handling")
 	began := time.Now()

@@ -21,13 +21,13 @@ type claim struct {
 
 	ctx     context.Context //nolint:containedctx // parent of every message's
 	cancel  context.CancelCauseFunc
-	leaving context.Context //nolint:containedctx // its end: hand over no more
+	leaving context.Context //nolint:containedctx // ends when the claim must hand over no more
 	leave   context.CancelFunc
 
-	records []*sarama.ConsumerMessage // not handled, in order
+	records []*sarama.ConsumerMessage // taken and not handled, in order
 
 	isPlaced    bool         // the session has begun at position
-	position    atomic.Int64 // after the last handled record
+	position    atomic.Int64 // after the last handled record; at first where the partition begins
 	isMisplaced atomic.Bool  // the next session must begin at an earlier offset
 }
 
@@ -56,7 +56,8 @@ func (p *claim) run() {
 	}
 }
 
-// bound ends the claim when the partition moves. The running call gets DrainTimeout, or none if the membership is lost.
+// bound ends the claim when the partition moves. The running call gets DrainTimeout, or no time if the membership is
+// lost.
 func (p *claim) bound() {
 	select {
 	case <-p.leaving.Done():
@@ -113,11 +114,11 @@ func (p *claim) work() {
 	}
 }
 
-// comingLimit is how long a batch waits for coming records.
+// comingLimit is how long a batch waits for records that the client is reading.
 const comingLimit = 5 * time.Millisecond
 
-// gather returns false when the partition moves. sarama delivers records singly: only the end of the log shows that a
-// batch is whole.
+// gather takes a batch; false when the partition moves. sarama delivers records singly: without a look at the log's
+// end, the scheduler would decide the size of a batch.
 func (p *claim) gather() bool {
 	cfg, source := p.consumer.cfg, p.source.Messages()
 	bytes := 0

@@ -14,16 +14,16 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Cluster answers one question; see [Ask].
+// Cluster answers one question; see [Ask]. Its connections end with the question.
 type Cluster struct {
-	ctx    context.Context //nolint:containedctx // of the question
+	ctx    context.Context //nolint:containedctx // of the question, not of the cluster
 	cfg    Config
 	client sarama.Client
 	admin  sarama.ClusterAdmin
 }
 
-// Ask connects for one question. The connections end with it or with ctx. Errors begin with what. Each broker gets a
-// share of the time of ctx: a silent one would use all of it.
+// Ask opens connections, calls question and closes them, also when ctx ends. Its errors begin with what. Each broker
+// gets a share of the time of ctx, since one that never answers would use all of it.
 func Ask(ctx context.Context, cfg Config, what string, question func(Cluster) error) error {
 	cfg = cfg.WithDefaults()
 	if deadline, ends := ctx.Deadline(); ends {
@@ -65,6 +65,7 @@ type dialer struct {
 	timeout time.Duration
 }
 
+// Dial replaces sarama's dialer.
 func (d dialer) Dial(network, addr string) (net.Conn, error) {
 	conn, err := (&net.Dialer{Timeout: d.timeout}).DialContext(d.ctx, network, addr)
 	if err == nil {
@@ -73,19 +74,19 @@ func (d dialer) Dial(network, addr string) (net.Conn, error) {
 	return conn, err
 }
 
-// Ping asks for metadata. It returns by the deadline of ctx.
+// Ping asks the cluster for its metadata. It returns by the deadline of ctx.
 func Ping(ctx context.Context, cfg Config) error {
 	return Ask(ctx, cfg, "ping brokers", func(Cluster) error { return nil })
 }
 
-// moving are answers while a partition is new or changes its broker, or a broker loads its groups.
+// moving are the answers while a partition changes its broker or is new, and while a broker loads its groups.
 var moving = []error{
 	sarama.ErrUnknownTopicOrPartition, sarama.ErrLeaderNotAvailable, sarama.ErrNotLeaderForPartition,
 	sarama.ErrReplicaNotAvailable, sarama.ErrFencedLeaderEpoch, sarama.ErrUnknownLeaderEpoch,
 	sarama.ErrOffsetNotAvailable, sarama.ErrOffsetsLoadInProgress,
 }
 
-// settled repeats ask while a partition or group moves, for RequestTimeout at most.
+// settled repeats ask, for RequestTimeout at most, while the partition or group moves.
 func (c Cluster) settled(topic string, ask func() error) error {
 	pause := failure.Backoff{Min: 10 * time.Millisecond, Max: 250 * time.Millisecond}
 	for end := time.Now().Add(c.cfg.RequestTimeout); ; {
@@ -100,7 +101,7 @@ func (c Cluster) settled(topic string, ask func() error) error {
 	}
 }
 
-// Partitions returns a topic's. A missing topic's error wraps sarama.ErrUnknownTopicOrPartition.
+// Partitions returns those of a topic. A missing topic's error wraps sarama.ErrUnknownTopicOrPartition.
 func (c Cluster) Partitions(topic string) ([]int32, error) {
 	partitions, err := c.client.Partitions(topic)
 	if err != nil {
@@ -109,7 +110,7 @@ func (c Cluster) Partitions(topic string) ([]int32, error) {
 	return partitions, nil
 }
 
-// Offsets returns an offset per partition: sarama.OffsetOldest, sarama.OffsetNewest, or the first of a time in
+// Offsets returns one offset per partition: sarama.OffsetOldest, sarama.OffsetNewest, or the first of a time in
 // milliseconds since 1970, -1 without one. It waits up to RequestTimeout while a partition moves.
 func (c Cluster) Offsets(topic string, partitions []int32, which int64) ([]int64, error) {
 	offsets := make([]int64, len(partitions))
@@ -130,7 +131,8 @@ func (c Cluster) Offsets(topic string, partitions []int32, which int64) ([]int64
 	return offsets, nil
 }
 
-// listOffsets asks once for all topics: a silent broker costs one timeout, and is an error of its partitions.
+// listOffsets asks once for all topics: a broker that does not answer costs one timeout. It is an error of each of its
+// partitions.
 func (c Cluster) listOffsets(
 	partitions map[string][]int32, which int64,
 ) (offsetOf func(topic string, partition int32) (int64, error)) {

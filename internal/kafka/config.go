@@ -14,21 +14,21 @@ import (
 type Config struct {
 	// Brokers are the bootstrap addresses, host:port. Required.
 	Brokers []string
-	// ClientID is for the broker's logs and quotas. Default "twinbox".
+	// ClientID names this process in the broker's logs and quotas. Default "twinbox".
 	ClientID string
-	// PublishTimeout bounds a call of Publish with its retries. After it, records without an acknowledgement have an
+	// PublishTimeout bounds one call of Publish, retries included. After it, records without an acknowledgement have an
 	// unknown outcome. A relay's lease must be longer. Default 10 s.
 	PublishTimeout time.Duration
 	// RetryFor bounds the retries of one partition. Default half of PublishTimeout.
 	RetryFor time.Duration
 	// RequestTimeout bounds one request to a broker, connecting included. Default 4 s.
 	RequestTimeout time.Duration
-	// MaxMessageBytes bounds a record and a partition's batch, uncompressed. It must be below the broker's
+	// MaxMessageBytes bounds a record and a partition's batch, before compression. It must be below the broker's
 	// message.max.bytes. Default 1,000,000.
 	MaxMessageBytes int
 	// TLS, when set, encrypts every connection.
 	TLS *tls.Config
-	// User and Password, when set, log in by SASL. PLAIN sends the password: use TLS.
+	// User and Password, when set, log in by SASL. Use TLS with PLAIN, which sends the password.
 	User, Password string
 	// Mechanism is [Plain], [ScramSHA256] or [ScramSHA512]. Default [Plain].
 	Mechanism string
@@ -79,7 +79,7 @@ func (c Config) Client() *sarama.Config {
 	return cfg
 }
 
-// Producer returns the settings of [Publisher].
+// Producer returns the settings under which [Publisher] writes records.
 //
 //	setting              otherwise
 //	RequiredAcks         an acknowledged record is lost when the leader fails
@@ -97,12 +97,12 @@ func (c Config) Producer() *sarama.Config {
 	cfg.Producer.RequiredAcks = sarama.WaitForAll
 	cfg.Producer.Idempotent = true
 	cfg.Net.MaxOpenRequests = 1
-	// Pauses double: together they last RetryFor.
+	// Each pause doubles: together they last as long as RetryFor.
 	pause := func(retries int) time.Duration { return retryBackoff << max(retries-1, 0) }
 	cfg.Producer.Retry.BackoffFunc = func(retries, _ int) time.Duration { return pause(retries) }
 	for cfg.Producer.Retry.Max = 1; pause(cfg.Producer.Retry.Max+1) < c.RetryFor; cfg.Producer.Retry.Max++ {
 	}
-	// For the producer's id, which a broker that starts does not give for seconds.
+	// For the producer's id. A broker that starts has none for seconds.
 	cfg.Producer.Transaction.Retry.Max = cfg.Producer.Retry.Max
 	cfg.Producer.Transaction.Retry.BackoffFunc = cfg.Producer.Retry.BackoffFunc
 	cfg.Producer.Timeout = c.RequestTimeout * 3 / 4
@@ -115,32 +115,32 @@ func (c Config) Producer() *sarama.Config {
 	return cfg
 }
 
-// maxBatchMemory bounds a batch after decompression: 1 MB of compressed zeros could become gigabytes. Reading takes up
-// to four times as much per partition.
+// maxBatchMemory bounds one batch after decompression: 1 MB of compressed zeros could become gigabytes. Reading takes
+// up to four times as much per partition. Producers fill batches of at most 1 MB.
 const maxBatchMemory = 16 << 20
 
-// In init, since sarama's goroutines read it.
+// Set before sarama's goroutines start, since they read it.
 func init() { sarama.MaxDecompressedBatchSize = maxBatchMemory }
 
 // ConsumerConfig is a [Config] plus a membership in a consumer group. A zero field means its default.
 type ConsumerConfig struct {
 	Config
-	// Group is the consumer group. Required. Two environments must not share one.
+	// Group is the consumer group. Required. With the environment in its name, two of them never share offsets.
 	Group string
-	// InstanceID is the group.instance.id: a restarted process gets its partitions back immediately. Two running processes
-	// must not share one. Default "": the broker invents a name.
+	// InstanceID is the member's group.instance.id: a restarted process gets its partitions back immediately. Two running
+	// processes must not share one. Default "": the broker invents a name.
 	InstanceID string
 	// SessionTimeout is how long a dead member keeps its partitions. Default 10 s. A broker with a quota for this client
-	// also holds heartbeats back, by default up to 11 s: then more than that.
+	// holds heartbeats back too, up to 11 s by its defaults: then more than that.
 	SessionTimeout time.Duration
-	// HeartbeatInterval is how soon a member learns of a rebalance; at most a third of SessionTimeout. Default 1 s.
+	// HeartbeatInterval is how fast a member learns of a rebalance; at most a third of SessionTimeout. Default 1 s.
 	HeartbeatInterval time.Duration
-	// RebalanceTimeout is how long the group waits for a member's partitions. Default 30 s.
+	// RebalanceTimeout is how long the group waits for a member to release a partition. Default 30 s.
 	RebalanceTimeout time.Duration
 	// CommitInterval is how often acknowledged offsets are committed: a crash repeats that much. Default 1 s.
 	CommitInterval time.Duration
-	// DrainTimeout is how long a running call may finish when its partition moves or the member closes, and again after
-	// its context ends. Less than half of RebalanceTimeout. Default 5 s.
+	// DrainTimeout is how long a running call may finish when its partition moves or the member closes. After its context
+	// ends it gets the same time again. Less than half of RebalanceTimeout. Default 5 s.
 	DrainTimeout time.Duration
 	// Backoff is the first pause after a failure; it doubles, up to 20 times as long for the group and 50 times for a
 	// handler. Default 100 ms.
@@ -149,19 +149,19 @@ type ConsumerConfig struct {
 	Batch int
 	// MaxBytes bounds the keys, values and headers of a batch; the message that exceeds it is the last. Default 4,000,000.
 	MaxBytes int
-	// UnhealthyAfter is how long [Consumer.Healthy] tolerates no consumption; a third of it with a known reason. Default
-	// 30 s.
+	// UnhealthyAfter is how long [Consumer.Healthy] tolerates no consumption; a third of it for a known reason. Default 30
+	// s.
 	UnhealthyAfter time.Duration
 
-	// Points stores which records have outcomes in the handler's database, so that records are read again after it or the
-	// broker went back. Default: none.
+	// Points stores which records have outcomes in the handler's database. With it, records are read again after the
+	// database or the broker went back. Default: none.
 	Points Points
 	// LookEvery is how often points and positions are compared, also without new records, and how soon a member with an
 	// InstanceID looks for partitions without an owner. Default 5 s.
 	LookEvery time.Duration
 	// Lost is called after the last call for a partition that moved. Optional.
 	Lost func(topic string, partition int32)
-	// Failed is called before consuming is retried. It must not block. Optional.
+	// Failed is called when consuming fails, before a retry. It must not block. Optional.
 	Failed func(err error)
 }
 
@@ -202,17 +202,17 @@ func (c ConsumerConfig) Validate() error {
 }
 
 const (
-	// fetchBytes is the compressed size per partition. A larger batch is fetched whole.
+	// fetchBytes is the compressed size of a request for a partition. A larger batch is fetched whole.
 	fetchBytes = 256 << 10
 
-	// fetchPartitions times fetchBytes bounds an answer. Until it is buffered, other partitions wait.
+	// fetchPartitions bounds an answer to so many times fetchBytes. Until it is buffered, other partitions wait.
 	fetchPartitions = 16
 
-	// readAhead is a partition's least buffer, in records.
+	// readAhead is the least buffer of a partition, in records.
 	readAhead = 200
 )
 
-// Consumer returns the settings of [Consumer]. A stock subscriber may use them.
+// Consumer returns the settings under which [Consumer] reads records. A stock subscriber may use them.
 //
 //	setting               otherwise
 //	Offsets.Initial       records from before the group's first start are never read

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// groupDialer knows two limits: sarama has one read timeout for all answers, and joining a group may take minutes. With
-// that one, a broker that vanished would keep its partitions unread for as long.
+// groupDialer opens a consumer's connections. sarama has one read timeout for all answers, and joining a group may take
+// minutes: with that timeout, a broker that vanished would keep its partitions unread for as long.
 type groupDialer struct {
 	timeout time.Duration // of all other answers, and of connecting; a fetch without records takes MaxWaitTime
 	tls     *tls.Config   // nil: none
 }
 
-// It also replaces sarama's TLS: the requests must be readable here.
+// Dial replaces sarama's dialer, and its TLS: the requests must be readable here.
 func (d groupDialer) Dial(network, address string) (net.Conn, error) {
 	plain := &net.Dialer{Timeout: d.timeout}
 	dial := plain.DialContext
@@ -36,13 +36,13 @@ type groupConnection struct {
 	isLong  atomic.Bool // the last request joins a group
 }
 
-// Requests whose answers wait for all members of the group.
+// The kinds of requests whose answers wait for all members of the group.
 const (
 	joinGroup = 11
 	syncGroup = 14
 )
 
-// A whole request: its length, its kind and the rest.
+// Write gets a whole request: its length, its kind and the rest.
 func (c *groupConnection) Write(request []byte) (int, error) {
 	if len(request) >= 6 {
 		kind := binary.BigEndian.Uint16(request[4:])
@@ -51,7 +51,7 @@ func (c *groupConnection) Write(request []byte) (int, error) {
 	return c.Conn.Write(request)
 }
 
-// It is called before each answer.
+// SetReadDeadline is called before each answer.
 func (c *groupConnection) SetReadDeadline(at time.Time) error {
 	if soon := time.Now().Add(c.timeout); !c.isLong.Load() && soon.Before(at) {
 		at = soon

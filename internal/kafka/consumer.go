@@ -21,19 +21,19 @@ import (
 // Handler takes messages of one partition, by offset, and returns how many it handled, from the first on. The rest
 // comes again.
 //
-// ctx and the messages' contexts end when the partition is lost. The latter have the [event.Origin]. Ack and Nack have
-// no effect. The slice is valid until the handler returns; messages may be kept.
+// ctx and the messages' contexts end when the partition is lost. Each message's context has its [event.Origin]. Ack and
+// Nack have no effect. The slice is valid until the handler returns; the messages may be kept.
 type Handler func(ctx context.Context, batch []*message.Message) (handled int, err error)
 
-// Consumer is a member of a consumer group: watermill-kafka's Subscriber, for many messages at a time.
+// Consumer is a member of a consumer group: watermill-kafka's Subscriber, which hands over many messages at a time.
 //
-// Guaranteed: the messages of a partition come by offset, to one call at a time. An offset is committed when it and all
-// before it were handled; the rest comes again after a pause, before newer ones. Records with any content are handed
-// over. When a partition moves or the member stops, the running call may finish for DrainTimeout; a lost membership
-// cancels it. For reading again after a loss see [ConsumerConfig.Points].
+// Guaranteed: the messages of a partition come by offset, to one call at a time. An offset is committed only when it
+// and all before it were handled; the rest comes again after a pause, before newer ones. Every record is handed over,
+// with any content. When a partition moves or the member stops, the running call may finish for DrainTimeout; a lost
+// membership cancels it. For records that come again after a loss, see [ConsumerConfig.Points].
 //
-// Not guaranteed: that a message is handled once. A damaged batch stops the partitions of its broker, and Healthy
-// reports it. A handler's panic is not caught.
+// Not guaranteed: that a message is handled once. A damaged batch on the log stops the partitions of its broker, and
+// Healthy reports it. A panic of the handler is not caught.
 type Consumer struct {
 	cfg    ConsumerConfig
 	handle Handler
@@ -52,16 +52,16 @@ type Consumer struct {
 	member, wasMember bool
 
 	since time.Time // of the last change of member
-	last  error     // the last logged failure
-	met   time.Time // when the last failure came
+	last  error     // the last failure in the log
+	met   time.Time // when a failure last came, logged or not
 }
 
 var (
-	// ErrFenced ends [Consumer.Run]: another process uses its [ConsumerConfig.InstanceID]. To rejoin would remove that
-	// one.
+	// ErrFenced ends [Consumer.Run]: another process uses the same [ConsumerConfig.InstanceID]. To rejoin would remove
+	// that one.
 	ErrFenced = errors.New("another member has taken the instance id")
-	// ErrOffsetGone is about a partition that is not read: its next offset is not on the log. Records were removed unread,
-	// or, without [ConsumerConfig.Points], the log went back. An operator decides (kafka-consumer-groups --reset-offsets).
+	// ErrOffsetGone is why a partition is not read: its next offset is not on the log. Records were removed unread, or,
+	// without [ConsumerConfig.Points], the log went back. An operator decides (kafka-consumer-groups --reset-offsets).
 	ErrOffsetGone = errors.New("the committed offset is not on the log")
 
 	errPartitionLost = errors.New("partition lost")
@@ -80,8 +80,8 @@ func NewConsumer(cfg ConsumerConfig, handle Handler, log *slog.Logger) (*Consume
 	}, nil
 }
 
-// Run consumes the topic until ctx ends. Then it drains running calls, commits, leaves the group and returns nil.
-// Failures are retried; only [ErrFenced] ends it. Handlers see the values of ctx. Call it once.
+// Run consumes the topic until ctx ends. Then it lets running calls end, commits, leaves the group and returns nil. It
+// retries after failures; only [ErrFenced] ends it. Handlers see the values of ctx. Call it once.
 func (c *Consumer) Run(ctx context.Context, topic string) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -135,8 +135,8 @@ func (c *Consumer) consume(ctx context.Context, subscriber *wkafka.Subscriber) e
 
 var errNotLeft = errors.New("the group has not answered; its session timeout frees the member")
 
-// awaitLeft waits for owned partitions and their commits, but not for a coordinator's answer to a joining member: it
-// may come only when all others have joined.
+// awaitLeft waits for owned partitions and their commits, but not for a coordinator that owes a joining member its
+// answer: that may take until all others have joined.
 func (c *Consumer) awaitLeft(ctx context.Context, left <-chan error) error {
 	for {
 		stopped := ctx.Err() != nil && c.memberSince().IsZero() // partitions are given back before [groupHandler.Cleanup]
@@ -151,7 +151,8 @@ func (c *Consumer) awaitLeft(ctx context.Context, left <-chan error) error {
 	}
 }
 
-// leaveGroup: with an instance id sarama does not leave, and the partitions would wait for the session's end.
+// leaveGroup does for an instance id what sarama does only without one. Otherwise its partitions wait for the session's
+// end.
 func (c *Consumer) leaveGroup() error {
 	if c.cfg.InstanceID == "" {
 		return nil
@@ -164,25 +165,25 @@ func (c *Consumer) leaveGroup() error {
 	})
 }
 
-// It replaces watermill-kafka's handler of claims.
+// claimHook replaces watermill-kafka's handler of claims.
 type claimHook struct {
-	wkafka.SaramaTracer // nil: no other method is called
+	wkafka.SaramaTracer // nil: a subscriber with a group calls no other method of it
 	consumer            *Consumer
 }
 
-// It is called at each connect, even right after a refusal.
+// WrapConsumerGroupHandler is called at each connect, even right after a refusal.
 func (h claimHook) WrapConsumerGroupHandler(sarama.ConsumerGroupHandler) sarama.ConsumerGroupHandler {
 	h.consumer.joins.wait(h.consumer.ctx)
 	return &groupHandler{consumer: h.consumer, starts: map[int32]int64{}}
 }
 
-// For a group that refuses its member or ends its sessions early.
+// joinPauses slows down a group that refuses its member or ends its sessions early.
 type joinPauses struct {
 	pauses failure.Backoff
 	began  time.Time // the last attempt
 }
 
-// After an attempt of this length the pauses begin anew.
+// goodAttempt is the length of an attempt after which the pauses begin anew.
 const goodAttempt = 5 * time.Second
 
 func (j *joinPauses) wait(ctx context.Context) {
@@ -194,12 +195,14 @@ func (j *joinPauses) wait(ctx context.Context) {
 	j.began = time.Now()
 }
 
+// groupHandler serves the sessions of one connection.
 type groupHandler struct {
 	consumer *Consumer
 	again    bool
 	starts   map[int32]int64 // where Setup has placed partitions; guarded by consumer.mu
 }
 
+// Setup implements [sarama.ConsumerGroupHandler].
 func (h *groupHandler) Setup(session sarama.ConsumerGroupSession) error {
 	if h.again {
 		h.consumer.joins.wait(h.consumer.ctx)
@@ -210,11 +213,13 @@ func (h *groupHandler) Setup(session sarama.ConsumerGroupSession) error {
 	return nil
 }
 
+// Cleanup implements [sarama.ConsumerGroupHandler].
 func (h *groupHandler) Cleanup(sarama.ConsumerGroupSession) error {
 	h.consumer.become(false)
 	return nil
 }
 
+// ConsumeClaim implements [sarama.ConsumerGroupHandler].
 func (h *groupHandler) ConsumeClaim(session sarama.ConsumerGroupSession, source sarama.ConsumerGroupClaim) error {
 	c := h.consumer
 	p := newClaim(c, session, source)
@@ -252,6 +257,7 @@ type cooperative interface {
 	sarama.OnAssignmentBalanceStrategy
 }
 
+// OnAssignment implements [sarama.OnAssignmentBalanceStrategy].
 func (s watchedStrategy) OnAssignment(assignment *sarama.ConsumerGroupMemberAssignment, generation int32) {
 	s.cooperative.OnAssignment(assignment, generation)
 	c := s.consumer
@@ -276,7 +282,7 @@ func (c *Consumer) become(member bool) {
 	}
 }
 
-// memberSince returns when the membership began; zero: there is none.
+// memberSince returns when the present membership began; zero: there is none.
 func (c *Consumer) memberSince() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -291,13 +297,14 @@ type troubleLog struct {
 	consumer *Consumer
 }
 
-// watermill-kafka's texts for a failed connection. It takes the second for no error.
+// These are watermill-kafka's texts for a connection that failed. The second is no error for it.
 const (
 	connectionFailed = "Group consume error"
 	answerUnknown    = "Received unknown Sarama error"
 )
 
-// watermill-kafka would connect again, but it leaves a goroutine of each connection until the subscription ends.
+// Error implements [watermill.LoggerAdapter]. watermill-kafka would connect again, but it leaves a goroutine of each
+// connection until the subscription ends.
 func (l troubleLog) Error(text string, err error, _ watermill.LogFields) {
 	l.consumer.trouble(err)
 	if text == connectionFailed {
@@ -307,18 +314,20 @@ func (l troubleLog) Error(text string, err error, _ watermill.LogFields) {
 	}
 }
 
+// Info implements [watermill.LoggerAdapter].
 func (l troubleLog) Info(text string, _ watermill.LogFields) {
 	if text == answerUnknown {
 		l.Error(connectionFailed, sarama.ErrUnknown, nil)
 	}
 }
 
+// With implements [watermill.LoggerAdapter].
 func (l troubleLog) With(watermill.LogFields) watermill.LoggerAdapter { return l }
 
-// After this silence the same failure is logged again.
+// troubleOver is the silence after which the same failure is logged again.
 const troubleOver = 5 * time.Minute
 
-// trouble logs a repeated failure once.
+// trouble logs a repeated failure once: a broker that is down for an hour is one line.
 func (c *Consumer) trouble(err error) {
 	if errors.Is(err, sarama.ErrFencedInstancedId) {
 		c.cancel(fmt.Errorf("consume as %s: %w %q", c.cfg.Group, ErrFenced, c.cfg.InstanceID))
@@ -341,7 +350,7 @@ func (c *Consumer) trouble(err error) {
 	}
 }
 
-// Standings returns those of the owned partitions, in no order.
+// Standings returns those of the partitions that this member owns, in no order.
 func (c *Consumer) Standings() []Standing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -352,8 +361,8 @@ func (c *Consumer) Standings() []Standing {
 	return standings
 }
 
-// Healthy returns why the member consumes nothing: it does not run, never joined its group, or has been out of it,
-// refused or failing too long.
+// Healthy returns why the member consumes nothing: Run does not run, it never joined its group, or it has been out of
+// the group, refused or failing too long.
 func (c *Consumer) Healthy(context.Context) error {
 	if err := c.isMember(); err != nil {
 		return err

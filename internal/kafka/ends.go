@@ -15,7 +15,7 @@ import (
 )
 
 // PublishAcked is [Publisher.PublishContext] that also puts each acknowledged record's place into its message's
-// context, as an [event.Origin]. repeated: the client sent a batch again, so a record may be on the log twice.
+// context, as an [event.Origin]. repeated reports that the client sent a batch again: a record may be on the log twice.
 func (p *Publisher) PublishAcked(
 	ctx context.Context, topic string, msgs ...*message.Message,
 ) (repeated bool, err error) {
@@ -40,17 +40,18 @@ func (c *call) tellPlaces() (repeated bool) {
 	return c.conn != nil && c.conn.repeats.Load() != c.repeats
 }
 
-// watermill-kafka's Publisher returns no offsets.
+// placing wraps the producer, since watermill-kafka's Publisher returns no offsets.
 type placing struct{ wkafka.SaramaTracer }
 
+// WrapSyncProducer is the only method that a Publisher calls.
 func (placing) WrapSyncProducer(_ *sarama.Config, p sarama.SyncProducer) sarama.SyncProducer {
 	return placingProducer{p}
 }
 
 type placingProducer struct{ sarama.SyncProducer }
 
-// SendMessage stores the record's place for PublishAcked. The broker's time replaces this one, unless the topic has the
-// producer's. Kafka counts milliseconds.
+// SendMessage stores the record's place where the context asks for it. The broker's time replaces this one, unless the
+// topic has the producer's. Kafka counts milliseconds.
 func (p placingProducer) SendMessage(msg *sarama.ProducerMessage) (partition int32, offset int64, err error) {
 	msg.Timestamp = time.Now().Truncate(time.Millisecond)
 	partition, offset, err = p.SyncProducer.SendMessage(msg)
@@ -60,7 +61,7 @@ func (p placingProducer) SendMessage(msg *sarama.ProducerMessage) (partition int
 	return partition, offset, err
 }
 
-// A new partitioner takes 10 us for its random source.
+// murmur2 serves all calls: a new partitioner takes 10 us for its random source.
 var murmur2 = sarama.NewMurmur2Partitioner("")
 
 // PartitionOf returns a key's partition of so many, as Java clients have it.
@@ -76,7 +77,7 @@ func (*Publisher) PartitionOf(key string, partitions int32) int32 {
 }
 
 // EachEnd calls each with a partition's first offset and the one after its last, or with an error: partition -1 for a
-// topic that it cannot ask for. It does not retry.
+// topic that it cannot ask for. It does not retry; a partition without a leader has an error.
 func (p *Publisher) EachEnd(
 	ctx context.Context, topics []string, each func(topic string, partition int32, start, end int64, err error),
 ) error {
@@ -105,7 +106,7 @@ func (p *Publisher) EachEnd(
 	})
 }
 
-// ReadLog returns the first records from an offset to before another, with their places in the contexts.
+// ReadLog returns the first records from one offset to before another. Each message's context has its record's place.
 func (p *Publisher) ReadLog(
 	ctx context.Context, topic string, partition int32, from, to int64,
 ) (records []*message.Message, err error) {

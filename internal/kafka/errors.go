@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	// ErrClosed is about a closed publisher.
+	// ErrClosed is returned by calls on a closed publisher.
 	ErrClosed = errors.New("closed")
 	// ErrNotSent is about a message after a failed one of its key.
 	ErrNotSent = errors.New("not sent: an earlier record failed")
@@ -20,8 +20,8 @@ var (
 	ErrTimeout = errors.New("publish timeout")
 )
 
-// PublishError lists a call's failed messages; the others are acknowledged. A failure that a retry cannot change, such
-// as a too large record, has a method Permanent that returns true. An unknown topic is not permanent.
+// PublishError lists the messages of a call that failed; the others are acknowledged. A failure that a retry cannot
+// change, such as a too large record, has a method Permanent that returns true. An unknown topic is not permanent.
 type PublishError struct {
 	Topic  string
 	Failed map[int]error // index in the call -> why
@@ -44,8 +44,8 @@ func (e *PublishError) Unwrap() []error {
 	return errs
 }
 
-// permanent answers stay with a retry. Others are transient: leaders, groups and quotas change, and operators repair
-// rights and settings.
+// permanent are the answers that a retry does not change. Others are transient: leaders, groups and quotas change, and
+// operators repair rights and settings.
 var permanent = []sarama.KError{
 	sarama.ErrMessageSizeTooLarge, sarama.ErrMessageSetSizeTooLarge, sarama.ErrUnsupportedForMessageFormat,
 	sarama.ErrUnsupportedCompressionType, sarama.ErrPolicyViolation, sarama.ErrInvalidRecord,
@@ -72,7 +72,7 @@ var clientErrors = []struct {
 
 const damaged = "kafka_damaged" // a batch on the log
 
-// classify leaves errors that failure knows, and unknown ones.
+// classify leaves errors unchanged that failure knows, and unknown ones.
 func classify(err error) error {
 	if err == nil || failure.Examine(err).Code != failure.CodeUnknown {
 		return err

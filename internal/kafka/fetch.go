@@ -11,15 +11,15 @@ import (
 
 const (
 	scanBytes = 1 << 20
-	// A broker returns the first batch whole.
+	// oneBatch asks for a single batch: a broker returns the first one whole.
 	oneBatch = 1
-	// Before 12, sarama cannot decode an answer without records.
+	// fetchVersion: before 12, sarama cannot decode an answer without records.
 	fetchVersion = 12
 )
 
-// Scan calls each for the records that a consumer would get, from an offset to before another. It returns the offset
-// after the last record, less than to before an open transaction. It skips records deleted while it reads; a damaged
-// batch is an error. The context of [Ask] ends it between two requests.
+// Scan calls each for the records that a consumer would get, from one offset to before another. It returns the offset
+// after the last record it saw, less than to before an open transaction. It leaves out records deleted while it reads;
+// a damaged batch is an error. It ends, between two requests, with the context of [Ask].
 func (c Cluster) Scan(
 	topic string, partition int32, from, to int64, each func(*message.Message) error,
 ) (next int64, err error) {
@@ -30,7 +30,7 @@ func (c Cluster) Scan(
 
 var errFound = errors.New("found")
 
-// firstOf returns a range's first record for a group, or nil: transaction marks and compacted offsets are no lag.
+// firstOf returns a range's first record for a group, or nil. Transaction marks and compacted offsets are not lag.
 func (c Cluster) firstOf(topic string, partition int32, from, to int64) (first *sarama.ConsumerMessage, err error) {
 	_, err = c.scan(topic, partition, from, to, oneBatch, func(r *sarama.ConsumerMessage) error {
 		first = r
@@ -83,7 +83,8 @@ func (c Cluster) oldestAfter(topic string, partition int32, offset int64, outOfR
 	return oldest[0], nil
 }
 
-// sarama's consumer does not report the end of the log. next is the offset after the read batches.
+// fetch bypasses sarama's consumer, which does not report the end of the log. next is the offset after the read
+// batches.
 func (c Cluster) fetch(
 	topic string, partition int32, offset int64, bytes int32,
 ) (records []*sarama.ConsumerMessage, next int64, err error) {
@@ -116,7 +117,7 @@ func (c Cluster) fetch(
 	return records, next, nil
 }
 
-// A broker lists aborted transactions for all batches together: with any, extract takes only the first batch.
+// extract: a broker lists aborted transactions for all batches together; with any, extract takes only the first batch.
 func extract(
 	topic string, partition int32, offset int64, block *sarama.FetchResponseBlock,
 ) (records []*sarama.ConsumerMessage, next int64) {
@@ -146,7 +147,7 @@ func extract(
 	return records, next
 }
 
-// A producer has one transaction at a time: an aborted one that began before the batch is the batch's.
+// aborted: a producer has one transaction at a time, so an aborted one that began before the batch is the batch's.
 func aborted(batch *sarama.RecordBatch, transactions []*sarama.AbortedTransaction) bool {
 	return batch.IsTransactional && slices.ContainsFunc(transactions, func(t *sarama.AbortedTransaction) bool {
 		return t.ProducerID == batch.ProducerID && t.FirstOffset <= batch.FirstOffset

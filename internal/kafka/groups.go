@@ -11,20 +11,20 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// Lag is a group's lag in one topic-partition.
+// Lag is a consumer group's lag in one topic-partition.
 type Lag struct {
 	Topic     string
 	Partition int32
-	// Records counts the offsets from the first waiting record to the end of the log.
+	// Records is how many offsets lie from the first waiting record to the end of the log.
 	Records int64
-	// Age is that record's, by its own time; 0 without one.
+	// Age is the age of that record, by its own time; 0 without one.
 	Age time.Duration
 }
 
 // ReadLag returns a group's lag in every partition of a topic, from the committed offsets and the log: the same on
 // every instance, and right when no member runs. A group that keeps up is behind by its last
-// [ConsumerConfig.CommitInterval]. With an error, such as of a broker that does not answer within
-// [Config.RequestTimeout], it returns no lag: the sum of some partitions would be too small.
+// [ConsumerConfig.CommitInterval]. It ends with ctx, and fails when a broker does not answer within
+// [Config.RequestTimeout]. With an error it returns no lag, since the sum of some partitions would be too small.
 func ReadLag(ctx context.Context, cfg Config, group, topic string) (lags []Lag, err error) {
 	err = Ask(ctx, cfg, "read lag of "+group+" in "+topic, func(c Cluster) error {
 		found, err := c.groupOffsets(group, topic)
@@ -67,7 +67,7 @@ func (o groupOffsets) next() int64 {
 	return o.committed
 }
 
-// Without partitions it asks for all.
+// groupOffsets asks for all partitions of the topic if none are given.
 func (c Cluster) groupOffsets(group, topic string, partitions ...int32) (found []groupOffsets, err error) {
 	if len(partitions) == 0 {
 		if partitions, err = c.Partitions(topic); err != nil {
@@ -92,9 +92,9 @@ func (c Cluster) groupOffsets(group, topic string, partitions ...int32) (found [
 	return found, nil
 }
 
-// GroupsBehind returns the groups that have read from a topic but not to its end, with their waiting offsets; all of a
-// partition without a committed offset. It waits up to RequestTimeout for brokers that load their groups, and returns
-// by the deadline of ctx or after a few request timeouts.
+// GroupsBehind returns the groups that have read from a topic but not to its end, with their waiting offsets.
+// Partitions without a committed offset count from the beginning. It waits up to RequestTimeout for brokers that load
+// their groups. It returns by the deadline of ctx, or after a few request timeouts.
 func GroupsBehind(ctx context.Context, cfg Config, topic string) (map[string]int64, error) {
 	behind := map[string]int64{}
 	err := Ask(ctx, cfg, "ask for groups behind", func(c Cluster) error {
@@ -125,7 +125,7 @@ func GroupsBehind(ctx context.Context, cfg Config, topic string) (map[string]int
 	return behind, err
 }
 
-// sarama's own question passes over a broker that is loading its groups.
+// groups asks every broker for its groups. Sarama's own question passes over a broker that is loading them.
 func (c Cluster) groups() (names []string, err error) {
 	for _, broker := range c.client.Brokers() {
 		_ = broker.Open(c.client.Config()) // unless it is open

@@ -15,14 +15,14 @@ import (
 type Owners struct {
 	// State is the group's: [Stable], Empty, PreparingRebalance ...
 	State string
-	// By is each partition's owner, client id and address; without one it is missing.
+	// By is each partition's owner: client id and address. A partition without an owner is missing.
 	By map[int32]string
 }
 
 // Stable is the state of a group that is not rebalancing.
 const Stable = "Stable"
 
-// ReadOwners asks the coordinator: the same on every instance.
+// ReadOwners asks the group's coordinator: the answer is the same on every instance.
 func ReadOwners(ctx context.Context, cfg Config, group, topic string) (owners Owners, err error) {
 	err = Ask(ctx, cfg, "describe group "+group, func(c Cluster) error {
 		owners, err = c.owners(group, topic)
@@ -54,11 +54,11 @@ func (c Cluster) owners(group, topic string) (owners Owners, err error) {
 	return owners, nil
 }
 
-// watchOwners joins the group anew if partitions have no owner. A member gives partitions back in one rebalance and
-// begins the next, which gives them away. If it is killed in between, its successor with the same instance id begins
-// none: the coordinator returns the earlier assignment.
+// watchOwners joins the group anew if partitions have no owner. A member gives partitions back in one rebalance, and
+// begins the next one, which gives them to another. If it is killed in between, its successor with the same instance id
+// begins none: the coordinator returns the assignment of the one before.
 func (c *Consumer) watchOwners(ctx context.Context) {
-	var whole, lacking time.Time // the last membership with an owner for each partition, or not
+	var whole, lacking time.Time // the last membership in which each partition had an owner, or some had none
 	for c.cfg.InstanceID != "" && failure.Sleep(ctx, c.cfg.LookEvery) == nil {
 		joined := c.memberSince()
 		if joined.IsZero() || joined.Equal(whole) {

@@ -12,19 +12,19 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Points is the database of a group's handler. The handler moves a topic-partition's point in the transaction of each
-// outcome. A point below the owner's position shows that the database went back.
+// Points is the database of a group's handler. It stores a point per topic-partition, which the handler moves in the
+// transaction of each outcome. A point below the owner's position shows that the database went back.
 type Points interface {
 	// ReadPoints returns the points of a topic's partitions; one without a point is missing.
 	ReadPoints(ctx context.Context, topic string) (map[int32]event.Point, error)
-	// BeginPoint stores a first point and returns it, or returns the stored one.
+	// BeginPoint stores a topic-partition's first point and returns it, or returns the stored one.
 	BeginPoint(ctx context.Context, topic string, partition int32, first event.Point) (event.Point, error)
 	// Knows reports whether the database has the outcome of the last of these records that leaves one there.
 	Knows(ctx context.Context, records []*message.Message) (bool, error)
-	// RewindPoint replaces the point from, of records that the log lost, by a lower one. It reports whether from was the
-	// stored one.
+	// RewindPoint replaces the point from by a lower one, because all of the log is read again: its records are not those
+	// of the point. It reports whether from was the stored one.
 	RewindPoint(ctx context.Context, topic string, partition int32, from, to event.Point) (bool, error)
-	// Rewound is called when records are read again.
+	// Rewound is called when records are read again because the database or the broker went back.
 	Rewound(cause string)
 }
 
@@ -40,7 +40,7 @@ type start struct {
 	gone              error  // why there is no start
 }
 
-// placeClaims begins a session at its points. If it fails, the claims place themselves.
+// placeClaims begins a session at its points. A claim places itself if this fails or it joins later.
 func (h *groupHandler) placeClaims(session sarama.ConsumerGroupSession) {
 	c := h.consumer
 	partitions := session.Claims()[c.topic]
@@ -76,8 +76,8 @@ func (c *Consumer) rewind(session sarama.ConsumerGroupSession, partition int32, 
 	}
 }
 
-// awaitStart returns false if the claim begins elsewhere or the partition moves. It waits while the next record is not
-// on the log.
+// awaitStart returns false if the claim begins elsewhere or the partition moves. A partition whose next record is not
+// on the log is not read.
 func (p *claim) awaitStart() bool {
 	c, topic, partition := p.consumer, p.source.Topic(), p.source.Partition()
 	if p.isPlaced || c.cfg.Points == nil && p.source.InitialOffset() >= 0 {
@@ -103,7 +103,8 @@ func (p *claim) awaitStart() bool {
 	}
 }
 
-// begin reports whether the claim reads from the start on. If it began higher, the next session begins elsewhere.
+// begin reports whether the claim reads from the start on. If it began higher, only the next session can begin
+// elsewhere.
 func (p *claim) begin(s start) bool {
 	p.consumer.rewind(p.session, p.source.Partition(), s)
 	p.position.Store(s.offset)
@@ -117,7 +118,7 @@ func (c *Consumer) watchPoints(ctx context.Context) {
 	}
 }
 
-// checkPoints ends claims whose outcomes the database lost. Positions are read before points, so only a database that
+// checkPoints ends claims whose outcomes the database lost. It reads positions before points, so only a database that
 // went back has a lower point.
 func (c *Consumer) checkPoints(ctx context.Context) {
 	if c.cfg.Points == nil {
@@ -143,7 +144,7 @@ func (c *Consumer) checkPoints(ctx context.Context) {
 	}
 }
 
-// decideStarts reads points after committed offsets: an owner that still works moves its point first.
+// decideStarts reads the points after the committed offsets: an owner that still works moves its point first.
 func (c *Consumer) decideStarts(ctx context.Context, partitions []int32) (starts []start, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	defer cancel()
@@ -170,7 +171,7 @@ func (c *Consumer) decideStarts(ctx context.Context, partitions []int32) (starts
 }
 
 // decideStart returns the lower of point and committed offset. If another record is below the point, the log lost
-// records: all of it is read again.
+// records, and all of it is read again.
 func (c *Consumer) decideStart(
 	ctx context.Context, cluster Cluster, partition int32, at groupOffsets, points map[int32]event.Point,
 ) (s start, err error) {
@@ -213,7 +214,7 @@ func (c *Consumer) decideStart(
 	return s, err
 }
 
-// With it a next owner continues where this one ends, and not at the start of the log.
+// rewindPoint lets an owner that follows continue where this one ends, and not at the start of the log.
 func (c *Consumer) rewindPoint(ctx context.Context, partition int32, from event.Point, oldest int64) error {
 	to := event.Point{Next: oldest, Time: event.ReadAgain}
 	isRewound, err := c.cfg.Points.RewindPoint(ctx, c.topic, partition, from, to)
@@ -225,7 +226,8 @@ func (c *Consumer) rewindPoint(ctx context.Context, partition int32, from event.
 
 var errMoved = failure.AsTransient(errors.New("another owner has moved the point"))
 
-// A database with the outcome below the committed offset has all earlier ones. Otherwise all of the log is read.
+// beginPoint: if the database has the outcome below the committed offset, it has all earlier ones. Otherwise all of the
+// log is read.
 func (c *Consumer) beginPoint(
 	ctx context.Context, cluster Cluster, partition int32, at groupOffsets,
 ) (first event.Point, err error) {
@@ -259,7 +261,7 @@ func (o groupOffsets) gone(next int64) error {
 	return fmt.Errorf("%w: %d, the log has %d to %d", ErrOffsetGone, next, o.oldest, o.newest)
 }
 
-// matches reports whether the record below the point is the point's, or expired.
+// matches reports whether the record below the point is the point's, or has expired.
 func (c Cluster) matches(topic string, partition int32, p event.Point, at groupOffsets) (bool, error) {
 	if p.Next > at.newest { // unless another owner has moved the point since
 		ends, err := c.Offsets(topic, []int32{partition}, sarama.OffsetNewest)
@@ -274,7 +276,7 @@ func (c Cluster) matches(topic string, partition int32, p event.Point, at groupO
 	return found == p.Time, err
 }
 
-// recordTime returns an append time in milliseconds since 1970; 0 without a record.
+// recordTime returns a record's append time in milliseconds since 1970; 0 without a record.
 func (c Cluster) recordTime(topic string, partition int32, offset int64) (int64, error) {
 	records, _, err := c.fetch(topic, partition, offset, oneBatch)
 	if err != nil || len(records) == 0 || records[0].Offset != offset {

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Standing is the state of an owned partition.
+// Standing is the state of one partition that a member owns.
 type Standing struct {
 	Topic     string
 	Partition int32
-	// Handling is when the handler's running call began; zero: none runs, or it waits for its next attempt.
+	// Handling is when the running call of the handler began; zero: none runs, or it waits for its next attempt.
 	Handling time.Time
-	// Failing is when attempts at the next records began to fail, Failure the last error; zero: none fails.
+	// Failing is when attempts at the next records began to fail, and Failure the last error; zero: none fails.
 	Failing time.Time
 	Failure error
-	// Refused is when the broker stopped giving records, Refusal the reason; zero: it gives them.
+	// Refused is when the broker stopped giving records, and Refusal the reason; zero: it gives them.
 	Refused time.Time
 	Refusal error
 }
@@ -26,7 +26,7 @@ type progress struct {
 	refusedAt time.Time // last
 }
 
-// After this silence a refusal is over: sarama asks more often.
+// refusalOver is the silence after which a refusal is over: sarama asks more often.
 const refusalOver = 5 * time.Second
 
 func (p *progress) standing() Standing {
@@ -56,7 +56,7 @@ func (p *progress) begin() {
 	p.state.Handling = time.Now()
 }
 
-// A call that handled anything ends earlier failures.
+// end ignores earlier failures if the call handled anything.
 func (p *progress) end(err error, handled int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,8 +79,8 @@ func (p *progress) fail(err error) {
 type progressKey struct{}
 
 // Pausing reports that a handler's call waits: an attempt failed with err and will be repeated, or, with nil, none
-// fails any more. ctx is the handler's or a message's; others have no effect. Until resumed the call does not count as
-// running. Call it before the handler returns.
+// fails any more. ctx is the handler's or a message's; any other is ignored. Until resumed is called the call does not
+// count as running. Call it before the handler returns.
 func Pausing(ctx context.Context, err error) (resumed func()) {
 	p, ok := ctx.Value(progressKey{}).(*progress)
 	if !ok {

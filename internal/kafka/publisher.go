@@ -20,12 +20,12 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Publisher is watermill-kafka's Publisher, called for many keys at a time, so that sarama makes batches. It connects
-// on first use and is safe for concurrent use.
+// Publisher is watermill-kafka's Publisher, called for many keys at a time, so that sarama can make batches. It
+// connects on first use and is safe for concurrent use.
 //
-// Guaranteed: a key's messages are on the log in the order of the call. After a failed one the later ones of its key
-// are not sent: sending the rest again completes the call. An acknowledged message is on all in-sync replicas. A
-// refused message fails alone.
+// Guaranteed: the messages of a key are on the log in the order of the call. After a failure the later ones of its key
+// are not sent, so sending the rest again completes the call. An acknowledged message is on all in-sync replicas. A
+// message that the broker refuses fails alone.
 //
 // Not guaranteed: that a message is written once. A repetition after a lost acknowledgement is written again, and a
 // late append may follow newer records.
@@ -41,7 +41,7 @@ type Publisher struct {
 
 const (
 	maxKeys = 500
-	// A younger connection is not replaced.
+	// reconnectAfter is the least age of a replaced connection.
 	reconnectAfter = time.Second
 )
 
@@ -61,8 +61,8 @@ func (p *Publisher) Publish(topic string, msgs ...*message.Message) error {
 	return p.PublishContext(context.Background(), topic, msgs...)
 }
 
-// PublishContext also returns when ctx ends. An unsent message, or one whose answer is only slow, has not failed: its
-// error has a method Unfinished that returns true.
+// PublishContext is [Publisher.Publish] that also returns when ctx ends. An unsent message, or one whose answer is only
+// slow, has not failed: its error has a method Unfinished that returns true.
 func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
 	return p.publish(ctx, newCall(topic, msgs))
 }
@@ -126,8 +126,8 @@ type connection struct {
 	tookNothing atomic.Bool // in the last call
 }
 
-// connect returns the connection for one call, which ends with inUse.RUnlock. It replaces an idle one whose last call
-// had no success, since sarama would wait ten seconds; late batches must not follow newer ones.
+// connect returns the connection for one call, which ends with inUse.RUnlock. One without success in its last call is
+// replaced when it is idle, since sarama would wait ten seconds; its late batches must not follow newer ones.
 func (p *Publisher) connect() (*connection, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +171,7 @@ func dial(cfg Config) (*connection, error) {
 	return &connection{Publisher: publisher, made: time.Now(), repeats: repeats, throttling: throttling}, nil
 }
 
-// After a failure sarama leaves the producer's client open, so this one is closed here.
+// askForProducerID uses its own client: after a failure sarama leaves the producer's client open.
 func askForProducerID(cfg Config, settings *sarama.Config) (err error) {
 	client, err := sarama.NewClient(cfg.Brokers, settings)
 	if err != nil {
@@ -185,7 +185,8 @@ func askForProducerID(cfg Config, settings *sarama.Config) (err error) {
 	return producer.Close()
 }
 
-// Close waits for running sends and disconnects. Waiting calls return [ErrClosed]. It may be called twice.
+// Close waits for running sends and closes the connections. Waiting calls return [ErrClosed]. A second call does
+// nothing.
 func (p *Publisher) Close() error {
 	p.stop()
 	p.mu.Lock() // no call begins after this
@@ -226,7 +227,7 @@ func newCall(topic string, msgs []*message.Message) *call {
 
 var errWaiting, errUnderWay = errors.New("its turn has not come"), errors.New("its answer has not come")
 
-// byKey returns each key's indexes; a message without a key has its own.
+// byKey returns each key's indexes. A message without a key gets its own group.
 func (c *call) byKey() (keys [][]int) {
 	places := make(map[string]int)
 	for i, msg := range c.msgs {
@@ -248,8 +249,8 @@ func (c *call) use(conn *connection) {
 	c.conn, c.began, c.repeats = conn, time.Now(), conn.repeats.Load()
 }
 
-// sendKey returns the messages to send again one by one: the broker refuses a batch because of one record. Until then
-// none has failed.
+// sendKey returns the messages to send once more, record by record: the broker refuses a batch because of one record,
+// and the others succeed alone. Until then none of them has failed.
 func (c *call) sendKey(ctx context.Context, conn *connection, indexes []int, areAlone bool) (refused []int) {
 	for n, i := range indexes {
 		if !c.begin(ctx, i) {
@@ -279,7 +280,7 @@ func explain(err error) error {
 	return classify(err)
 }
 
-// begin returns false when the call is over: its result would not have the message.
+// begin returns false when the call is over, since its result would not include the message.
 func (c *call) begin(ctx context.Context, i int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -302,6 +303,7 @@ func isOfOneRecord(err error) bool {
 	}, func(answer error) bool { return errors.Is(err, answer) })
 }
 
+// cause is the reason for unsent messages.
 func (c *call) result(cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -314,7 +316,7 @@ func (c *call) result(cause error) error {
 		case errors.Is(err, errWaiting):
 			err = &pendingError{cause: cause, unfinished: true}
 		case errors.Is(err, errUnderWay):
-			// A slow broker causes no retries, unless it throttles this client for long.
+			// A broker that is only slow causes no retries, unless it throttles this client for long.
 			isSlow := c.conn.repeats.Load() == c.repeats || c.conn.throttling.endsAfter(c.began)
 			err = &pendingError{cause: cause, sent: true, unfinished: isSlow}
 		}

@@ -11,15 +11,15 @@ import (
 	"github.com/xdg-go/scram"
 )
 
-// SASL mechanisms. Only Plain sends the password.
+// The SASL mechanisms. The last two never send the password.
 const (
 	Plain       = "plain"
 	ScramSHA256 = "scram-sha-256"
 	ScramSHA512 = "scram-sha-512"
 )
 
-// TLS takes texts in PEM: the authorities for brokers' certificates ("": the system's), and a client certificate with
-// its key (both "": none).
+// TLS returns settings from texts in PEM: the authorities for brokers' certificates ("": the system's), and a client
+// certificate with its key (both "": none).
 func TLS(authorities, certificate, key string) (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if authorities != "" {
@@ -59,6 +59,7 @@ type scramClient struct {
 	*scram.ClientConversation
 }
 
+// Begin implements [sarama.SCRAMClient].
 func (c *scramClient) Begin(user, password, authorization string) error {
 	client, err := c.hash.NewClient(user, password, authorization)
 	if err == nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/rcrowley/go-metrics"
 )
 
-// throttling notes until when brokers hold this client back: only a metric of sarama shows it.
+// throttling notes until when brokers hold this client back. Only a metric of sarama shows that.
 type throttling struct {
 	metrics.NilHistogram
 	mu    sync.Mutex
 	until time.Time
 }
 
-// A broker sends the time with its answer, before it holds the next one back.
+// Update implements [metrics.Histogram]. A broker sends the time with its answer, before it holds the next one back.
 func (t *throttling) Update(milliseconds int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -30,12 +30,13 @@ func (t *throttling) endsAfter(at time.Time) bool {
 	return t.until.After(at)
 }
 
-// All brokers share a histogram: sarama drops those of a closed connection.
+// throttlingRegistry gives sarama the same histogram for all brokers. sarama drops those of a closed connection.
 type throttlingRegistry struct {
 	metrics.Registry
 	throttling *throttling
 }
 
+// GetOrRegister implements [metrics.Registry].
 func (r throttlingRegistry) GetOrRegister(name string, metric any) any {
 	if strings.HasPrefix(name, "throttle-time-in-ms") {
 		return r.throttling

@@ -11,7 +11,7 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// Topic is one to create.
+// Topic is a wanted topic.
 type Topic struct {
 	Name       string
 	Partitions int32
@@ -21,9 +21,9 @@ type Topic struct {
 	ReplicationFactor int16
 }
 
-// EnsureTopics creates missing topics and waits up to RequestTimeout for each one's leaders. An existing topic keeps
-// its retention and its partitions, whose number the order of keys needs. The broker gets to set the times of records:
-// by a producer's wrong clock, retention would delete them early. It tries every topic and returns all errors.
+// EnsureTopics creates missing topics and waits up to RequestTimeout for the leaders of each. An existing topic keeps
+// its retention and partitions, since added partitions break the order of keys. The broker sets the times of records:
+// with a producer's wrong clock, retention would delete them early. It tries every topic and returns all errors.
 // Processes may call it concurrently.
 func EnsureTopics(ctx context.Context, cfg Config, topics ...Topic) error {
 	return Ask(ctx, cfg, "ensure topics", func(c Cluster) error {
@@ -79,12 +79,12 @@ func (c Cluster) stampByBroker(topic string) error {
 // TopicState is an existing topic.
 type TopicState struct {
 	Partitions int32
-	// Retention is how long the broker keeps records; negative: for ever, as in a topic that is only compacted. It drops
-	// whole segments, so a record may outlive it.
+	// Retention is how long the broker keeps records; negative: for ever, as in a topic that is only compacted. The broker
+	// drops whole segments, so a record may outlive it.
 	Retention time.Duration
-	// CreateTime: producers set the time of a record; see [EnsureTopics].
+	// CreateTime reports that producers set the time of a record; see [EnsureTopics].
 	CreateTime bool
-	// MaxBytes bounds a batch.
+	// MaxBytes is the largest batch that the topic takes.
 	MaxBytes int
 }
 

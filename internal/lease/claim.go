@@ -36,7 +36,8 @@ type undoneError struct{ error }
 
 func (e *undoneError) Unwrap() error { return e.error }
 
-// Undone marks an error after [Claim.Begin]: the effect has certainly not happened. It returns nil for nil.
+// Undone marks an error after [Claim.Begin]: the effect has certainly not happened. Otherwise the outcome is uncertain.
+// Undone returns nil for nil.
 func Undone(err error) error {
 	if err == nil {
 		return nil
@@ -101,15 +102,15 @@ const renewRow = `
 update lease set due_at = clock_timestamp() + make_interval(secs => $4)
 where handler = $1 and event_id = $2 and token = $3 and state in ('claimed', 'submitting')`
 
-// Renew gives the lease its full time, or returns [ErrStale].
+// Renew gives the lease its full time again, or returns [ErrStale].
 func (c *Claim) Renew(ctx context.Context) error { return c.extend(ctx, "renew", renewRow) }
 
 const beginRow = `
 update lease set state = 'submitting', due_at = clock_timestamp() + make_interval(secs => $4)
 where handler = $1 and event_id = $2 and token = $3 and state = 'claimed' and due_at > clock_timestamp()`
 
-// Begin is the point of no return: take the step that cannot be taken back right after it, and only if it returns nil.
-// It renews the lease, which then outlasts the effect's timeout, or returns [ErrStale].
+// Begin is the point of no return. Call it right before the step that cannot be taken back, and take the step only if
+// it returns nil. It renews the lease, which then outlasts the effect's timeout, or returns [ErrStale].
 //
 // The lease's time counts from before the statement, on the local monotonic clock. A process that is stopped between
 // commit and answer gets an error.

@@ -1,6 +1,6 @@
 // Package lease carries out effects outside SQL: a mail, a payment, a call to another system's API.
 //
-// The transaction that records an event adds a row with [Intent]. A worker of a [Runner] claims it, prepares the
+// The transaction that records an event adds a row with [Intent]. A worker of a [Runner] claims the row, prepares the
 // effect, and calls [Claim.Begin] right before the step that cannot be taken back.
 //
 //	state       means                            next state
@@ -14,8 +14,9 @@
 //
 // # Guarantees
 //
-// One worker at a time holds the lease of a row. Each claim has a new token; a statement with an old one returns
-// [ErrStale]. All times are the database's. The local clock measures only its own call of Begin.
+// One worker at a time holds the lease of a row. Each claim has a new token. A statement with an old token changes no
+// row and returns [ErrStale]. All times are the database's clock_timestamp. The local clock measures only how long its
+// own call of Begin took.
 //
 // Heartbeats renew a lease. [Runner.Sweep] ends the leases of workers that vanished:
 //

@@ -72,7 +72,7 @@ type Effect struct {
 	Timeout time.Duration
 }
 
-// Config needs a Handler and a Pool, and an Effect for [Runner.Run].
+// Config configures a runner. Handler and Pool are required, and Effect for [Runner.Run].
 type Config struct {
 	Handler    string
 	Pool       *pgxpool.Pool

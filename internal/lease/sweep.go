@@ -29,7 +29,8 @@ returning event_id, state, error`
 // page bounds a sweep, and a transaction of a purge.
 const page = 1000
 
-// Sweep ends up to 1,000 leases of workers that vanished: see the package's guarantees.
+// Sweep ends up to 1,000 leases of workers that vanished. A row in claimed becomes pending, or failed without attempts
+// left. A row in submitting becomes uncertain; under [Resend], pending while attempts are left.
 func (r *Runner) Sweep(ctx context.Context) error {
 	s := r.cfg.Settings
 	rows, _ := r.cfg.Pool.Query(ctx, sweepRows, r.cfg.Handler, page, s.OnUncertain == Resend, s.MaxAttempts)

@@ -12,8 +12,8 @@ import (
 	"example.com/twinbox/internal/lease"
 )
 
-// SubmitError is a failed attempt. Its text, for logs and rows, omits the server's words, which often repeat the
-// address. It does not unwrap: its cause's meaning depends on the step.
+// SubmitError is a failed attempt. Its text goes to logs and rows, so it omits the server's words, which often repeat
+// the address. It does not unwrap, since its cause's meaning depends on the step.
 type SubmitError struct {
 	Step     mail.SendErrReason // [mail.ErrConnCheck]: up to the login
 	Code     int                // of the server's refusal, 4xx or 5xx; 0: none
@@ -32,8 +32,8 @@ func (e *SubmitError) Error() string {
 	return fmt.Sprintf("submit mail: %s: no answer", e.Step)
 }
 
-// concernsAll reports whether every mail would fail. Postfix refuses a sender only at RCPT TO, so after MAIL FROM the
-// code decides.
+// concernsAll reports whether every mail would fail: the server, the login or the sender's address. Postfix refuses a
+// sender only at RCPT TO, so after MAIL FROM the code decides.
 func (e *SubmitError) concernsAll() bool {
 	if e.Step == mail.ErrConnCheck || e.Step == mail.ErrSMTPMailFrom {
 		return true

@@ -17,8 +17,8 @@ select count(*) filter (where state <> 'uncertain'), count(*) filter (where stat
     min(ended_at) filter (where state = 'uncertain')
 from lease where handler = $1 and state in ('pending', 'claimed', 'submitting', 'uncertain')`
 
-// Why returns why a handler's mails wait: the server is down (not asked with a nil circuit), or an operator must decide
-// about uncertain mails.
+// Why returns why a handler's mails wait: the mail server is down, or an operator must decide about uncertain mails.
+// With a nil circuit it checks only the second.
 func Why(pool *pgxpool.Pool, handler string, mailServer *circuit.Circuit) eventing.Reason {
 	return func(ctx context.Context) (causes []service.Cause, err error) {
 		var open, uncertain int64

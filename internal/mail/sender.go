@@ -29,10 +29,10 @@ type Config struct {
 	Timeout  time.Duration `env:"TIMEOUT" envDefault:"20s" min:"100ms" max:"10m" doc:"for one mail, from dialling to the server's answer; each step before the content gets at most a third"`
 }
 
-// Margin is for the statements around a lease's longest submission.
+// Margin is for the statements around the longest submission of a lease.
 const Margin = 5 * time.Second
 
-// Rules returns the cross checks with the mails' leases (MAIL_) and SHUTDOWN_TIMEOUT.
+// Rules returns the cross checks with the leases of the mails (MAIL_) and with SHUTDOWN_TIMEOUT.
 func (c Config) Rules(leases lease.Settings, shutdown time.Duration) []config.Rule {
 	return []config.Rule{{
 		Variable: "SMTP_PASSWORD", Holds: (c.Username == "") == (c.Password == ""),
@@ -64,17 +64,17 @@ type Letter struct {
 	WrittenAt time.Time
 }
 
-// Sender submits each letter over its own connection to one recipient, so that no failure affects another mail.
+// Sender submits letters, each over its own connection to one recipient, so that no failure affects another mail.
 type Sender struct {
 	Config Config
 	From   string
 	Roots  *x509.CertPool // for the server's certificate; nil: the system's
-	// The last answer that concerns all mails and that a probe cannot get.
+	// refusal is the last answer that concerns all mails and that a probe cannot get.
 	refusal atomic.Pointer[refusal]
 }
 
-// Submit calls begin before the first byte of content. An error of begin is returned unchanged; every other one is
-// marked, see [lease.Effect].
+// Submit submits one letter. It calls begin before the first byte of content. An error of begin is returned unchanged;
+// every other one is marked, see [lease.Effect].
 func (s *Sender) Submit(ctx context.Context, letter Letter, begin func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Config.Timeout)
 	defer cancel()
@@ -128,7 +128,7 @@ func (s *Sender) compose(letter Letter, begin func() error) (*mail.Msg, error) {
 	return msg, nil
 }
 
-// So often the library restarts its timeout before the content.
+// connectSteps is how often the library restarts its timeout before the content.
 const connectSteps = 3
 
 func (s *Sender) newClient(conn *connection) (*mail.Client, error) {
@@ -159,13 +159,13 @@ func (s *Sender) newClient(conn *connection) (*mail.Client, error) {
 	return mail.NewClient(host, options...)
 }
 
-// MaxReplyBytes bounds the server's bytes on one connection: the library reads lines of any length. A mail needs about
-// 10 KB.
+// MaxReplyBytes bounds the server's bytes on one connection, since the library reads lines of any length. A mail needs
+// about 10 KB.
 const MaxReplyBytes = 256 << 10
 
 var errTooManyReplies = errors.New("the mail server sends more than 256 KiB on one connection")
 
-// It ends in time even if the process was suspended.
+// connection ends in time even if the process was suspended.
 type connection struct {
 	net.Conn // nil: not dialled
 	until    time.Time
@@ -200,7 +200,7 @@ func (c *connection) SetDeadline(t time.Time) error {
 	return c.Conn.SetDeadline(t)
 }
 
-// The library leaves it open when hello, TLS or login fails.
+// The library leaves the connection open when hello, TLS or login fails.
 func (c *connection) hangUp() {
 	if c.Conn != nil {
 		_ = c.Close()
@@ -212,7 +212,7 @@ type refusal struct {
 	err error
 }
 
-// RecordOutcome records an outcome for probes, and reports whether it concerns all mails.
+// RecordOutcome records an attempt's outcome for probes, and reports whether it concerns all mails.
 func (s *Sender) RecordOutcome(err error) (concernsAll bool) {
 	e, is := errors.AsType[*SubmitError](err)
 	switch {

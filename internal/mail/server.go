@@ -14,11 +14,11 @@ import (
 
 const (
 	idleProbe = 5 * time.Minute
-	// The longest pause between probes of a failed server.
+	// awayProbe is the longest pause between probes of a failed mail server.
 	awayProbe = 10 * time.Second
 )
 
-// NewCircuit returns the mail server's circuit: a failed mail starts a probe, which decides. It finds a silent server
+// NewCircuit returns the mail server's circuit: a failed mail starts a probe, which decides. A silent server is found
 // after SMTP_TIMEOUT at most: a third each for mail and probe.
 func NewCircuit(sender *Sender, log *slog.Logger, registerer prometheus.Registerer) *circuit.Circuit {
 	return circuit.New(circuit.Config{
@@ -27,8 +27,8 @@ func NewCircuit(sender *Sender, log *slog.Logger, registerer prometheus.Register
 	})
 }
 
-// probe runs the steps of every mail. A recent refusal of a later step that concerns all mails counts too, for
-// awayProbe: another instance may have sent mails. The circuit limits its time.
+// probe runs the steps of every mail. A recent refusal of a later step that concerns all mails counts too. It expires
+// after awayProbe, since another instance may have sent mails. The circuit limits its time.
 func (s *Sender) probe(ctx context.Context) error {
 	from, err := mail.ParseAddress(s.From)
 	if err != nil {

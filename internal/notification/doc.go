@@ -5,6 +5,7 @@
 //
 //	pending -> claimed -> submitting -> sent | failed | uncertain
 //
-// If a sender dies after the mail server may have the mail, it is uncertain. Under MAIL_ON_UNCERTAIN=park a person
-// decides, and no mail is sent twice. Under resend it is sent again under the same Message-ID, and no mail is lost.
+// If a sender dies before the mail server may have the mail, a different sender starts over. If it dies later, the mail
+// is uncertain. Under MAIL_ON_UNCERTAIN=park a person decides, and no mail is sent twice. Under resend it is sent again
+// under the same Message-ID, and no mail is lost.
 package notification

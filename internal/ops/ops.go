@@ -10,11 +10,11 @@ import (
 
 // Own is what a service adds to the operations. All of it is optional.
 type Own struct {
-	Mails admin.Mails
-	Tell  admin.Teller
+	Mails admin.Mails  // its list of mails
+	Tell  admin.Teller // finds what its own tables hold under an id
 }
 
-// Offer adds them to the node's admin listener.
+// Offer adds the operations to the node's admin listener.
 func Offer(node *eventing.Node, own Own) error {
 	inside := eventing.Operable{Node: node}
 	setup := inside.Setup()

@@ -13,20 +13,20 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Added is an event's outcome in [Outbox.Add].
+// Added is the outcome of an event in a call of [Outbox.Add].
 type Added struct {
 	ID       string
 	Version  int64 // the key's number in its topic
-	Position int64 // of the row; rows of other transactions lie in between
+	Position int64 // of the row in the outbox; rows of other transactions lie in between
 	Repeated bool  // the id was given before for this event: no row was added, Version and Position are 0
 }
 
-// ErrVersionConflict means that an event's Version was not its key's next number. No event of the call was added. Roll
-// back and read again: the transaction's decisions rest on an old state.
+// ErrVersionConflict means that an event's Version was not its key's next number. No event of the call was added. The
+// transaction stays usable, but its decisions rest on an old state: roll back, and read again.
 var ErrVersionConflict = errors.New("outbox: version is not the key's next")
 
 // Add adds the events to the caller's transaction, in one round trip. The relay publishes them after the commit, those
-// of one key and topic in the order of their versions.
+// of one key and topic in the order of their versions. It publishes none after a rollback.
 //
 // Add locks the keys of the events until the transaction ends, in the order of topic and key. Transactions that call it
 // more than once, for several keys each, may deadlock (40P01).
@@ -34,11 +34,11 @@ var ErrVersionConflict = errors.New("outbox: version is not the key's next")
 // An event without a version gets its key's next one. A version that the caller names must be the next one.
 //
 // The same event again under an id that the caller gives adds no row ([Added.Repeated]): source, type, topic, key,
-// payload and the named version are equal. [Config.OnConflict] decides about a different event. A given id is kept for
-// relay.Config.IDRetention. Two transactions that give one id wait for each other.
+// payload and the named version are equal. [Config.OnConflict] decides about a different event. The relay deletes a
+// given id after relay.Config.IDRetention. Two transactions that give one id wait for each other.
 //
-// In an inbox handler's context, an event carries the handled event's trace and correlation id, and its id as causation
-// id.
+// Under the context of an inbox handler, an event carries the handled event's trace and correlation id, and its id as
+// causation id.
 //
 // Errors: [*EventError] and [ErrVersionConflict], both with no event added; else the database's.
 func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...event.Event) ([]Added, error) {
@@ -51,8 +51,8 @@ func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...event.Event) ([]A
 
 // Queue is [Outbox.Add] for one event, in a batch that the caller sends on its transaction.
 //
-// Errors: [*EventError] with no statement queued. The batch has Add's other errors, and the [*EventError] of a
-// conflicting id; its later statements may have run then, so roll back.
+// Errors: [*EventError] with no statement queued. The results of the batch have the other errors of Add, and the
+// [*EventError] of a conflicting id; later statements of the batch may have run then, so roll back.
 func (o *Outbox) Queue(ctx context.Context, b *pgx.Batch, e event.Event) error {
 	entries, err := o.prepare(ctx, []event.Event{e})
 	if err != nil {
@@ -65,7 +65,7 @@ func (o *Outbox) Queue(ctx context.Context, b *pgx.Batch, e event.Event) error {
 type entry struct {
 	event.Event
 	index     int
-	givenHash []byte // if the caller gave the id
+	givenHash []byte // hash of the event, if the caller gave its id
 	added     Added
 }
 
@@ -123,7 +123,7 @@ func (o *Outbox) insert(ctx context.Context, tx pgx.Tx, entries []entry) ([]Adde
 
 type topicKey struct{ topic, key string }
 
-// Every writer locks keys in this order.
+// keysOf returns the keys of the entries in the order in which every writer locks them.
 func keysOf(entries []entry) []topicKey {
 	keys := make([]topicKey, len(entries))
 	for i := range entries {
@@ -168,7 +168,7 @@ func (o *Outbox) countAdded(e *entry) {
 }
 
 // The upsert locks the key's row before the event gets a position, and reads its committed version, even after a wait.
-// It returns no row if the version is not the next one.
+// No row from it means a version that is not the next one.
 const insertSQL = `
 with counted as (
     insert into public.outbox_key as k (topic, key, version)

@@ -20,8 +20,8 @@ const (
 	CodeIDConflict     = "id_conflict"
 )
 
-// An EventError reports which event of a call cannot be added. No event of the call was added. The transaction stays
-// usable. The text never repeats the payload.
+// An EventError reports which event of a call cannot be added, and why. No event of the call was added. The transaction
+// stays usable. The text never repeats the payload.
 type EventError struct {
 	Code   string
 	Index  int
@@ -100,8 +100,8 @@ func (o *Outbox) check(e event.Event) *EventError {
 	return nil
 }
 
-// headerBytes bounds names and lengths of headers, the id twice (36), the time (27), the version (20), the content type
-// and the record's frame.
+// headerBytes bounds the headers written from columns: names and lengths, the id twice (36), the time (27), the version
+// (20), the content type and the record's frame.
 const headerBytes = 470
 
 // isText reports whether PostgreSQL stores s as text: UTF-8 without NUL.

@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// OnConflict is for an event whose given id belongs to a different event already.
+// OnConflict decides about an event whose id, given by the caller, belongs to a different event already.
 type OnConflict string
 
 // The values of [Config.OnConflict].

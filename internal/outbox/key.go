@@ -7,10 +7,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// LockKey locks a key of a topic until the transaction ends, and returns its version: the number of its last event, 0
-// without one. It waits for a transaction that holds the key. Its errors are the database's.
+// LockKey locks a key of a topic until the caller's transaction ends, and returns the key's version: the number of its
+// last event, 0 without one. It waits for the transaction that holds the key. Its errors are the database's.
 //
-// Read the aggregate afterwards, in a statement of its own: both are as of the lock.
+// A command calls it first and reads its aggregate then, in a statement of its own: both are as of the lock.
 func LockKey(ctx context.Context, tx pgx.Tx, topic, key string) (version int64, err error) {
 	if err := tx.QueryRow(ctx, lockKeySQL, topic, key).Scan(&version); err != nil {
 		return 0, fmt.Errorf("lock key: %w", err)

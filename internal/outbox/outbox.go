@@ -15,18 +15,18 @@ import (
 type Config struct {
 	// Source is the source of events that name no other, such as "/twinbox/customer".
 	Source string
-	// MaxEventBytes limits an event with its headers. Default 900,000, at most 1,000,000: clients send no more by
-	// default, and brokers take 1,048,588 with the frame of a batch.
+	// MaxEventBytes limits an event with its headers. Default 900,000, at most 1,000,000: a client sends 1,000,000 by
+	// default, and a broker takes 1,048,588 with the frame of a batch.
 	MaxEventBytes int
 	// Validate checks the payload. Its error is wrapped in an [EventError]. Optional.
 	Validate func(event.Event) error
-	// OnConflict is ConflictError by default.
+	// OnConflict decides about an event whose given id belongs to a different event. Default ConflictError.
 	OnConflict OnConflict
-	// Log gets conflicts that OnConflict lets pass. Optional.
+	// Log records conflicts that OnConflict lets pass. Default: none.
 	Log *slog.Logger
 	// Registerer takes the metric outbox_events_added_total{topic}. Optional.
 	Registerer prometheus.Registerer
-	// Spans makes a span for each event of a sampled request. Optional.
+	// Spans makes a span for each event that follows from a sampled request. Default: none.
 	Spans *event.Spans
 }
 
@@ -35,14 +35,14 @@ const (
 	limitMaxEventBytes   = 1_000_000
 )
 
-// Outbox adds events to callers' transactions. It holds no connection and is safe for concurrent use.
+// Outbox adds events to callers' transactions. It holds no connection. Any number of goroutines may use it.
 type Outbox struct {
 	cfg   Config
 	wake  chan struct{}
 	added *prometheus.CounterVec
 }
 
-// New refuses a configuration that cannot work. It does not connect.
+// New refuses a configuration that cannot work. It connects to nothing.
 func New(cfg Config) (*Outbox, error) {
 	cfg.MaxEventBytes = cmp.Or(cfg.MaxEventBytes, defaultMaxEventBytes)
 	cfg.OnConflict = cmp.Or(cfg.OnConflict, ConflictError)
@@ -68,8 +68,8 @@ func New(cfg Config) (*Outbox, error) {
 	return o, nil
 }
 
-// Committed wakes the relay of this process after a commit that added events. It never blocks. Without it the relay
-// polls.
+// Committed wakes the relay of this process. Call it after a commit that added events. It never blocks. Without a call
+// the relay polls.
 func (o *Outbox) Committed() {
 	select {
 	case o.wake <- struct{}{}:
@@ -79,11 +79,11 @@ func (o *Outbox) Committed() {
 
 type noteKey struct{}
 
-// WithNote returns a context in which [Outbox.Add] and [Outbox.Queue] call note before they add events, which may still
-// roll back.
+// WithNote returns a context in which [Outbox.Add] and [Outbox.Queue] call note before they add events. The transaction
+// may still roll back.
 func WithNote(ctx context.Context, note func()) context.Context {
 	return context.WithValue(ctx, noteKey{}, note)
 }
 
-// Wake gets a signal after [Outbox.Committed]. This process's relay is its one reader.
+// Wake receives a signal after [Outbox.Committed]. The relay of this process is its one reader.
 func (o *Outbox) Wake() <-chan struct{} { return o.wake }

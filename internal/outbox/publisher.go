@@ -15,8 +15,10 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Publisher returns watermill-sql's Publisher for the caller's transaction. Each Publish is one [Outbox.Add], with its
-// guarantees and errors. Any message with a JSON payload becomes an event. Its fields come from:
+// Publisher returns watermill-sql's Publisher, which adds messages to the caller's transaction. Each call of Publish is
+// one [Outbox.Add], with its guarantees and its errors.
+//
+// Any message with a JSON payload becomes an event. Its fields come from:
 //
 //	id        the message's UUID, as an id given by the caller: see [Outbox.Add]. A text that is not a UUID
 //	          always becomes the same UUID; [HeaderMessageID] carries the text. An empty one becomes a new id
@@ -41,7 +43,7 @@ type table struct {
 	outbox *Outbox
 }
 
-// InsertQuery carries the checked events as one argument to ExecContext.
+// InsertQuery checks the messages' events. Its query carries them as one argument to ExecContext.
 func (t table) InsertQuery(topic string, msgs message.Messages) (wsql.Query, error) {
 	events := make([]event.Event, len(msgs))
 	for i, msg := range msgs {

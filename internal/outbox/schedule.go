@@ -14,13 +14,13 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Due is when a scheduled event is added, by the database's clock.
+// Due is the moment at which a scheduled event is added, by the database's clock.
 type Due struct {
 	at    *time.Time // nil: after
 	after time.Duration
 }
 
-// DueAt is a moment; a past one is due immediately.
+// DueAt is a moment. An event of a past moment is due immediately.
 func DueAt(at time.Time) Due { return Due{at: &at} }
 
 // After is some time from the call of [Outbox.Schedule].
@@ -32,13 +32,16 @@ const HeaderScheduledName = "ce_scheduledname"
 const maxNameBytes = 255
 
 // Schedule stores an event in the caller's transaction, to be added when it is due. The leader of the relay adds it
-// exactly once, unless it is cancelled: some milliseconds after it is due, later while no relay leads, or while a
-// transaction holds its key or its name. The time in the event's id is the due time; it is also the event's time if
-// that is zero. The event gets its version when it is added, and may name neither id nor version.
+// exactly once, unless the transaction rolls back or the event is cancelled. The time in the event's id is the due
+// time; it is also the event's time if that is zero. The event gets its version when it is added.
 //
 // The name is for [Cancel], and is in [HeaderScheduledName]. Scheduling under a name again replaces the event.
 //
-// A new key is locked until the transaction ends. Errors: [*EventError] with no event stored; else the database's.
+// An event is added some milliseconds after it is due, later while no relay leads, or while a transaction holds its key
+// or its name.
+//
+// A new key is locked until the transaction ends. The event may name neither its id nor its version. Errors:
+// [*EventError] with no event stored; else the database's.
 func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, e event.Event) error {
 	at := time.Now().Add(due.after)
 	if due.at != nil {
@@ -123,8 +126,8 @@ select coalesce(event_id::text, ''), source, event_type, topic, key, 0, data_sch
     payload, headers
 from taken order by due_at`
 
-// AddDue moves at most limit due events into the outbox, and returns their number. Events of a key keep the order in
-// which they became due. An event whose name or key another transaction holds is left.
+// AddDue moves due events into the outbox, at most limit, and returns their number. The events of a key keep the order
+// in which they became due. It leaves an event whose name or key another transaction holds.
 func (o *Outbox) AddDue(ctx context.Context, tx pgx.Tx, limit int) (added int, err error) {
 	var topics, keys []string
 	if err := tx.QueryRow(ctx, lockDueSQL, limit).Scan(&topics, &keys); err != nil {

@@ -30,12 +30,12 @@ where ($1 = '' or topic = $1) and ($2 = '' or key = $2)
 order by due_at, name
 limit $3`
 
-// Scheduled lists scheduled events of a topic and a key, empty for any, as they become due.
+// Scheduled lists scheduled events of a topic and a key, empty for any, in the order in which they are due.
 func Scheduled(ctx context.Context, db interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }, topic, key string, limit int,
 ) ([]ScheduledEvent, error) {
-	rows, _ := db.Query(ctx, listScheduledSQL, topic, key, limit)
+	rows, _ := db.Query(ctx, listScheduledSQL, topic, key, limit) // its error is that of the rows
 	events, err := pgx.CollectRows(rows, pgx.RowToStructByPos[ScheduledEvent])
 	if err != nil {
 		return nil, fmt.Errorf("list scheduled events: %w", err)
@@ -47,10 +47,10 @@ const cancelSQL = `
 delete from public.outbox_scheduled where name = $1
 returning ` + scheduledColumns
 
-// Cancel deletes the scheduled event of that name, in the caller's transaction, and returns it; nil if it was never
-// scheduled, was cancelled, or has been added. It waits while the event is being added.
+// Cancel deletes the scheduled event of that name, in the caller's transaction, and returns it. It returns nil if the
+// event was never scheduled, was cancelled, or has been added. It waits while the event is being added.
 func Cancel(ctx context.Context, tx pgx.Tx, name string) (cancelled *ScheduledEvent, err error) {
-	rows, _ := tx.Query(ctx, cancelSQL, name)
+	rows, _ := tx.Query(ctx, cancelSQL, name) // its error is that of the rows
 	cancelled, err = pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByPos[ScheduledEvent])
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return nil, fmt.Errorf("cancel scheduled event: %w", err)

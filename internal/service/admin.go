@@ -21,10 +21,10 @@ import (
 type AdminConfig struct {
 	Log *slog.Logger
 
-	// Draining, once closed, makes /readyz answer 503 ([Group.Draining]). Optional.
+	// Draining makes /readyz answer 503 once closed ([Group.Draining]). Optional.
 	Draining <-chan struct{}
 
-	// Hosts may be asked besides localhost and IP addresses; others get 421.
+	// Hosts may be asked besides localhost and IP addresses. Others get 421.
 	Hosts []string
 
 	// CheckTimeout bounds each readiness check. Default 2 s.
@@ -39,7 +39,7 @@ type AdminConfig struct {
 //	/metrics       in Prometheus' text format.
 //	/openapi.json  the service's own API, if any.
 //
-// It has no access control: loopback or a private network only.
+// It has no access control and belongs on loopback or a private network.
 type Admin struct {
 	*http.ServeMux
 
@@ -69,8 +69,8 @@ func NewAdmin(cfg AdminConfig) *Admin {
 // Registry takes the service's metrics.
 func (a *Admin) Registry() *prometheus.Registry { return a.registry }
 
-// Check adds a readiness check. Its error is public: no secrets. One that ignores its context fails, and is not started
-// again while it runs.
+// Check adds a readiness check. Clients see its error, so it must hold no secret. A check that ignores its context
+// fails and is not started again while it runs.
 func (a *Admin) Check(name string, run func(ctx context.Context) error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -80,12 +80,12 @@ func (a *Admin) Check(name string, run func(ctx context.Context) error) {
 	}})
 }
 
-// Document adds the API's OpenAPI document, as JSON.
+// Document adds the OpenAPI document of the service's API, as JSON.
 func (a *Admin) Document(document []byte) {
 	a.HandleFunc("GET "+web.DocumentPath, web.Document(document))
 }
 
-// Serve answers until ctx is cancelled, and closes the listener. Requests under way get a second.
+// Serve answers until ctx is cancelled, and closes the listener. Requests under way get a second to end.
 func (a *Admin) Serve(ctx context.Context, ln net.Listener) error {
 	server := &web.Server{
 		Handler: web.ForHosts(a.cfg.Hosts, "in ADMIN_HOSTS", a), Log: a.cfg.Log,

@@ -8,7 +8,7 @@ import (
 // CodeUnknown is the code of [Unknown].
 const CodeUnknown = "unknown"
 
-// A Cause is why events wait or may be lost. It has no secret or personal data.
+// A Cause is one reason why events wait or may be lost. No text holds a secret or personal data.
 type Cause struct {
 	Code    string    `json:"code"`           // stable
 	What    string    `json:"what"`           // one sentence with the figures, for people
@@ -26,8 +26,8 @@ const (
 	causeTimeout = 2 * time.Second
 )
 
-// Explain adds causes to the readiness report and [Admin.Causes], before Serve. find returns the worst first, soon
-// after its context has ended.
+// Explain adds the causes to the readiness report and to [Admin.Causes]. find returns the worst first, soon after its
+// context has ended. Call Explain before Serve.
 func (a *Admin) Explain(find func(ctx context.Context) []Cause) {
 	a.causes = &Shared[[]Cause]{
 		Age: causeAge, Timeout: causeTimeout + time.Second, // find ends with the causes that it has

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// A Group runs the tasks of a process and stops them in reverse order:
+// A Group runs the tasks of a process and stops them one after the other, like deferred calls:
 //
 //	pools (OnStop), admin listener, relay, mail sender, consumers, HTTP server
 //
-// A task that fails, panics or ends early stops the others in the same way.
+// The first task that fails, panics or ends early stops the others in the same way.
 type Group struct {
 	ctx      context.Context //nolint:containedctx // of the whole group, not of a call
 	fail     context.CancelCauseFunc
@@ -38,8 +38,8 @@ type task struct {
 	err  error
 }
 
-// NewGroup returns a group that stops when ctx is cancelled. A stop may take drain; 0 is 20 s. Then all contexts are
-// cancelled, and a second later Wait names the running tasks.
+// NewGroup returns a group that stops when ctx is cancelled. A stop may take drain; 0 is 20 s. Then every task's
+// context is cancelled, and a second later Wait names the tasks that still run.
 func NewGroup(ctx context.Context, log *slog.Logger, drain time.Duration) *Group {
 	ctx, fail := context.WithCancelCause(ctx)
 	return &Group{
@@ -48,14 +48,15 @@ func NewGroup(ctx context.Context, log *slog.Logger, drain time.Duration) *Group
 }
 
 var (
-	// ErrEndedEarly is of a task that returned nil before its stop: the process would be healthy and do nothing.
+	// ErrEndedEarly is the failure of a task that returned nil before its stop: the process would be healthy and do
+	// nothing.
 	ErrEndedEarly = errors.New("ended before it was asked to")
 
 	errTaskFailed = errors.New("a task failed")
 )
 
-// Go starts a task. It must run until its context is cancelled, then finish and return nil or context.Canceled. After
-// the stop has begun Go does nothing.
+// Go starts a task. It must run until its context is cancelled, then finish its work and return nil or
+// context.Canceled. After the stop has begun Go does nothing.
 func (g *Group) Go(name string, run func(ctx context.Context) error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -98,7 +99,7 @@ func (g *Group) Context() context.Context { return g.ctx }
 const lastGrace = time.Second
 
 // Wait blocks until the group's context is cancelled or a task fails. It stops the tasks and returns their errors; nil
-// after a clean stop. With an error about a running task the process should end. Call Wait once, always.
+// after a clean stop. A task that does not stop is an error, and the process should end. Always call Wait, once.
 func (g *Group) Wait() error {
 	<-g.ctx.Done()
 	g.mu.Lock()

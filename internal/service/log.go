@@ -7,8 +7,8 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// NewLogger writes records from the level (debug, info, warn or error) on, as "text" or "json". Unknown values, which
-// the configuration refuses, mean info and JSON.
+// NewLogger writes records of the level (debug, info, warn or error) and above, as "text" or "json". It takes an
+// unknown level as info and an unknown format as JSON: the configuration has refused them.
 func NewLogger(w io.Writer, level, format string) *slog.Logger {
 	var threshold slog.Level
 	_ = threshold.UnmarshalText([]byte(level))
@@ -19,7 +19,7 @@ func NewLogger(w io.Writer, level, format string) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, options))
 }
 
-// It has room for a stack.
+// maxLogText has room for a stack.
 const maxLogText = 16 << 10
 
 // Readable is a ReplaceAttr: durations as text (25s), times in UTC, errors up to [failure.MaxText], other text up to 16

@@ -37,7 +37,7 @@ type Host struct {
 // Listening has the bound addresses. API may be empty.
 type Listening struct{ API, Admin string }
 
-// Announce logs the addresses and calls Ready, once.
+// Announce logs the addresses and calls Ready. A service calls it once.
 func (h Host) Announce(at Listening) {
 	h.Log.Info("listening", "api", at.API, "admin", at.Admin)
 	if h.Ready != nil {
@@ -45,22 +45,22 @@ func (h Host) Announce(at Listening) {
 	}
 }
 
-// SignalContext is cancelled by the first SIGINT or SIGTERM. A second one ends the process.
+// SignalContext returns a context that the first SIGINT or SIGTERM cancels. A second one ends the process.
 func SignalContext(parent context.Context) context.Context {
 	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx
 }
 
-// StartTracing gives every request a trace, its caller's or a new one, and exports nothing. Call it once, before
+// StartTracing gives every request a trace, its caller's or a new one. Nothing is exported. Call it once, before
 // anything serves.
 func StartTracing() {
 	otel.SetTracerProvider(sdktrace.NewTracerProvider())
 	otel.SetTextMapPropagator(propagation.TraceContext{})
 }
 
-// Program is a service's command line: serve (the default), its own commands, healthcheck and config. Only config works
-// with a wrong configuration.
+// Program is the command line of one service: serve (the default), its own commands, healthcheck and config. Only
+// config works with a wrong configuration.
 type Program[C any] struct {
 	Name     string
 	Settings func(cfg C) Settings
@@ -68,7 +68,7 @@ type Program[C any] struct {
 	// Serve runs the service until ctx is cancelled.
 	Serve func(ctx context.Context, cfg C, host Host) error
 
-	// Commands are the service's own. Optional.
+	// Commands are those next to serve, healthcheck and config. Optional.
 	Commands []Command[C]
 }
 
@@ -90,7 +90,7 @@ const (
 	ExitUsage   = 2 // wrong command line or configuration; a restart does not help
 )
 
-// Run returns the exit code. Results go to stdout; logs and errors to stderr.
+// Run runs one command and returns the exit code. Results go to stdout; logs and errors to stderr.
 func (p Program[C]) Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	err := p.run(ctx, args, environ, stdout, stderr)
 	if err == nil {
@@ -194,7 +194,7 @@ func (r refused) Unwrap() error { return r.error }
 
 func (refused) ExitCode() int { return ExitUsage }
 
-// Healthcheck asks the admin listener at addr, and prints the checks.
+// Healthcheck asks the admin listener at addr whether the service is ready, and prints the checks.
 func Healthcheck(ctx context.Context, addr string, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -202,7 +202,7 @@ func Healthcheck(ctx context.Context, addr string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", addr, err)
 	}
-	// No proxy is asked about this process. A bare image may not resolve "localhost".
+	// A proxy must not be asked about this process. A bare image may not resolve "localhost".
 	client := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, addr)

@@ -21,7 +21,7 @@ const (
 	StatusWaiting  = "waiting"
 )
 
-// Waiting is the error of a check that needs the named one.
+// Waiting is the error of a check that cannot pass before the named one.
 func Waiting(check string) error { return waitingError(check) }
 
 type waitingError string
@@ -35,7 +35,7 @@ type Readiness struct {
 	Checks []CheckResult `json:"checks"`
 }
 
-// CheckResult has no Reason if the check passed.
+// CheckResult is the result of one check. Reason is empty when it passed.
 type CheckResult struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`
@@ -100,7 +100,7 @@ func (a *Admin) examine(checks []*check) Readiness {
 	return report
 }
 
-// A misspelt probe must not be green for ever.
+// An unknown name is an error: a misspelt probe must not be green for ever.
 func (a *Admin) chosen(names []string) (chosen []*check, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -130,7 +130,7 @@ func (c *check) result() CheckResult {
 	return result
 }
 
-// It cuts the middle: an error ends with its cause.
+// oneLine cuts the middle: an error ends with its cause.
 func oneLine(text string) string {
 	const longest = 400
 	text = strings.Join(strings.Fields(text), " ")

@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Shared asks a server one question at a time for all callers. With an Age of 0 no answer is reused.
+// Shared asks a server one question at a time for all callers. With an Age of 0 it reuses no answer.
 type Shared[T any] struct {
 	Ask     func(ctx context.Context) (T, error)
 	Timeout time.Duration
-	Age     time.Duration // of a reused answer, at most; errors are not reused
+	Age     time.Duration // maximum age of a reused answer; an error is not reused
 
 	asking singleflight.Group
 	last   T // without an error; once runs once at a time
 	lastAt time.Time
 }
 
-// Get waits up to the timeout. A late answer is the next caller's. With an error it returns what Ask knows.
+// Get waits up to the timeout. A late answer is the next caller's. With an error it returns the part that Ask knows.
 func (s *Shared[T]) Get() (value T, err error) {
 	select {
 	case asked := <-s.asking.DoChan("", s.once):
@@ -54,8 +54,8 @@ const (
 	measureAge     = time.Second
 )
 
-// Measure adds gauges that are read with /metrics, for at most 2 s. With an error or a timeout
-// metrics_source_up{source=name} is 0, and only the gauges that measure returned are there.
+// Measure adds gauges that are read with /metrics, for at most 2 s. With an error measure returns those that it knows.
+// After an error or a timeout metrics_source_up{source=name} is 0 and unknown gauges are missing.
 func (a *Admin) Measure(name string, measure func(ctx context.Context) ([]prometheus.Metric, error)) {
 	up := prometheus.NewDesc("metrics_source_up",
 		"1 when all gauges of this source are in the answer, 0 when its server did not give them in time.",
@@ -74,7 +74,7 @@ func (a *Admin) Measure(name string, measure func(ctx context.Context) ([]promet
 	}))
 }
 
-// Prometheus checks its answers instead of its description.
+// collector describes no metric: Prometheus checks its answers instead.
 type collector func(out chan<- prometheus.Metric)
 
 func (collector) Describe(chan<- *prometheus.Desc) {}

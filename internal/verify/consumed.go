@@ -20,10 +20,10 @@ type consumed struct {
 	half
 	Consumer
 	counts  *Consumed
-	from    int64 // the inbox remembers events from then on
-	letters map[uint64]bool
-	keys    map[string]*keyInTurn
-	missing []fact // of all passes: records without row and dead letter that may be stale
+	from    int64                 // the inbox remembers events from then on
+	letters map[uint64]bool       // of dead letters; see letterOf
+	keys    map[string]*keyInTurn // of this pass
+	missing []fact                // records of all passes that have neither row nor dead letter and may be stale
 }
 
 type keyInTurn struct {
@@ -40,8 +40,8 @@ func newConsumed(l *look, of Consumer, counts *Consumed) *consumed {
 	}}
 }
 
+// The order is fixed: offsets before the inbox, the topic last (see the package comment).
 func (c *consumed) compare(ctx context.Context) error {
-	// The order is that of the package comment.
 	err := c.eachPass(ctx, c.readOffsets, c.readInbox, c.readLetters, c.readKeys, c.readHorizon, c.readTopic,
 		func(context.Context) error {
 			group(c.facts, byID, c.judgeEvent)
@@ -118,7 +118,7 @@ from public.dead_letter
 where consumer = $1 and id > $2
 order by id limit $3`
 
-// No dead letter is ever deleted.
+// readLetters reads every state: no dead letter is ever deleted.
 func (c *consumed) readLetters(ctx context.Context) error {
 	var after int64
 	var id, topic string
@@ -144,6 +144,7 @@ func (c *consumed) readLetters(ctx context.Context) error {
 }
 
 type (
+	// content is an id with its payload.
 	content struct {
 		id   string
 		hash uint64
@@ -183,6 +184,7 @@ func (c *consumed) readHorizon(ctx context.Context) error {
 	return nil
 }
 
+// Each record is counted, and its version compared, as it passes.
 func (c *consumed) readTopic(ctx context.Context) error {
 	return c.readRecords(ctx, func(m *message.Message, o event.Origin) {
 		r := c.factOf(m, o)
@@ -228,6 +230,7 @@ func (c *consumed) judgeEvent(rows, records []fact) {
 	}
 }
 
+// isKnown judges a record below the committed offset.
 func (c *consumed) isKnown(r fact, rows []fact) bool {
 	switch {
 	case len(rows) > 0 && (rows[0].content == r.content || c.OnlyWarns),
@@ -264,7 +267,7 @@ func (c *consumed) judgeGhost(r fact) {
 	}
 }
 
-// A dead letter, or a record whose id belongs to a different event, has not moved the version of its key.
+// A record among the dead letters, or whose id belongs to a different event, has not moved the version of its key.
 func (c *consumed) follow(r fact) {
 	if !c.Versioned || r.version == 0 || !c.takes(r.key) {
 		return
@@ -281,8 +284,8 @@ func (c *consumed) follow(r fact) {
 	}
 }
 
-// judgeVersions is V6. Where the first version of a key is gone, the highest one may be, too: retention removed it, or
-// the log was made anew.
+// judgeVersions is V6. It compares with the highest version of the topic only for keys whose first version is there:
+// retention may have removed the highest one, or the log was made anew.
 func (c *consumed) judgeVersions() {
 	isWhole := !slices.ContainsFunc(c.parts, func(p part) bool { return p.isCut() || p.isOpen })
 	for key, k := range c.keys {
@@ -296,8 +299,9 @@ func (c *consumed) judgeVersions() {
 	}
 }
 
-// judgeMissing is V4 of an ordered consumer's records without row and dead letter. A stale one has a different event of
-// its key before it, with the same or a higher version; the others are lost.
+// judgeMissing is V4 of an ordered consumer's records without row and dead letter: they are stale or lost. A stale one
+// has a different event of its key before it, with the same or a higher version. It reads the topic again for their
+// keys.
 func (c *consumed) judgeMissing(ctx context.Context) error {
 	if len(c.missing) == 0 {
 		return nil
@@ -337,7 +341,7 @@ func (c *consumed) judgeMissing(ctx context.Context) error {
 	return nil
 }
 
-// V7.
+// V7. The key of a dead letter that holds it parks later events, and no other key does.
 const selectOddlyParked = `
 select case when is_gone then 'lost' else 'reordered' end, '', key, case when is_gone then parked_from else version end,
     case when is_gone then 'the key waits for a dead letter of this version, and there is none'

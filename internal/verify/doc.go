@@ -1,6 +1,6 @@
 // Package verify finds out whether an event was lost, doubled, altered, invented or reordered between a service's
-// outbox, its topics and its inbox. It needs no running service. The comparisons of all services together cover the
-// whole way of an event.
+// outbox, its topics and its inbox. It reads the service's database and Kafka with its own connections and needs no
+// running service. The comparisons of all services together cover the whole way of an event.
 //
 //	rule  holds                                                                          kinds
 //	V1    a published row has its record, and each of its records equals the row          lost, altered
@@ -38,14 +38,14 @@
 // verifiable, with the [Reason], never as right. Clocks may differ by five minutes; an event whose business time is
 // further in the future and whose id carries no time is judged by that business time.
 //
-// It does not find a key's last row that is lost with its record, changed trace headers, or a wrong effect without a
-// check.
+// It does not find the loss of a key's last row together with its record, changed trace headers, or a wrong effect
+// without a check that looks for it.
 //
 // # Cost
 //
 // Both sides are read from the beginning, or from [Config].Since. Memory holds at most [Config].Window rows and about
-// as many records, 170 bytes each, and 50 for each dead letter. Larger sides are read several times. A topic with stale
-// events is read once more, with the records of their keys in memory together.
+// as many records, 170 bytes each, and 50 for each dead letter. Larger sides are read several times, a part of the keys
+// and ids each time. A topic with stale events is read once more, with the records of their keys in memory together.
 //
 // # Files
 //

@@ -15,23 +15,23 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// fact is a row of the outbox, a record of the topic, or a row of the inbox.
+// fact is one side's knowledge of an event: a row of the outbox, a record of the topic, or a row of the inbox.
 type fact struct {
 	id, key, eventType string // of a row of the inbox: without its key
 	content            uint64 // a hash of what must not change
 	version            int64
-	at                 int64 // when it was added, in Unix seconds; of the inbox: processed
-	place                    // of the record, also of a row of the inbox
+	at                 int64 // when the event was added, in Unix seconds; of the inbox: when it was processed
+	place                    // of the record; of a row of the inbox: of the record that it was
 	side               side
 
-	state byte // of the outbox: the first letter of its [relay.State], or lost
+	state byte // of a row of the outbox: the first letter of its [relay.State]; or lost
 
 	// Of a record.
 	isOurs     bool // it names this service as its source, or the outbox has its row
 	isRepeated bool // an earlier record has its id
-	isRowless  bool // it is the first of its id, and the outbox has no row
+	isRowless  bool // it is the first one of its id, and the outbox has no row
 	isHandled  bool // the consumer has a handler for its type, or cannot know the type
-	isOld      bool
+	isOld      bool // it is from before the time that is judged
 }
 
 type side byte
@@ -103,7 +103,7 @@ func shortHash(hash []byte) uint64 {
 	return binary.BigEndian.Uint64(hash)
 }
 
-// Later than any record.
+// never is later than any record.
 const never = math.MaxInt64 / 2
 
 // addedAt prefers the time in a UUIDv7: a caller sets the business time. A record may have no time.
@@ -118,5 +118,5 @@ func addedAt(id string, otherwise time.Time) int64 {
 	return otherwise.Unix()
 }
 
-// clocks is the allowed difference of two clocks in seconds, where a time decides between forgotten and lost.
-const clocks = 300
+// clocks is the allowed difference of two machines' clocks where a time decides between forgotten and lost.
+const clocks = 300 // seconds

@@ -15,13 +15,14 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-// half compares rows with the records of a topic. Where they exceed the window, both are read several times, with a
-// part of the ids and keys in each pass.
+// half is one comparison of a look: rows with the records of a topic. Where they exceed the window, both are read
+// several times, with a part of the ids and keys in each pass.
 type half struct {
 	*look
-	subject   string
-	topic     string
-	group     string // of the consumer; empty: of an outbox
+	subject string // the topic, or the consumer
+	topic   string
+	group   string // of the consumer; empty: of an outbox
+	// countRows is a statement about the subject.
 	countRows string
 
 	passes, pass uint64
@@ -29,14 +30,14 @@ type half struct {
 	facts        []fact
 }
 
-// part is how much of a topic-partition was read, and how much its log no longer holds.
+// part is a topic-partition: how much of its log was read, and how much that log no longer holds.
 type part struct {
-	oldest    int64
+	oldest    int64 // the first offset that the log has
 	from      int64 // the first one that was read
 	firstAt   int64 // no record that was read is older; without one: never
 	firstEnd  int64 // where the log ended before the rows were read
-	end       int64
-	isOpen    bool  // records behind an open transaction were not read
+	end       int64 // records were read up to here
+	isOpen    bool  // an open transaction lies before the log's end, so records behind it were not read
 	committed int64 // of a consumer: records below it must be in the inbox; -1: not known
 }
 
@@ -81,7 +82,8 @@ func (h *half) suspect(rule Rule, kind Kind, f fact) {
 
 func (h *half) cannot(why Reason) { h.look.cannot(h.subject, why, 1) }
 
-// The hour before Since is read, too: a record may repeat an event that is a little older.
+// A topic that does not exist has no partitions. The hour before Since is read, too: a record may repeat an event that
+// is a little older.
 func (h *half) begin(ctx context.Context) error {
 	return kafka.Ask(ctx, h.Kafka, "find the ends of "+h.topic, func(c kafka.Cluster) error {
 		partitions, err := c.Partitions(h.topic)
@@ -159,7 +161,7 @@ func (h *half) readRecords(ctx context.Context, each func(*message.Message, even
 	})
 }
 
-// hasMoved reports whether the partition was the key's when the topic had fewer.
+// hasMoved reports whether a partition was the key's when the topic had fewer partitions.
 func (h *half) hasMoved(key string, partition int32) bool {
 	for n := int32(len(h.parts)) - 1; n > partition; n-- {
 		if kafka.PartitionOf(key, n) == partition {
@@ -171,8 +173,8 @@ func (h *half) hasMoved(key string, partition int32) bool {
 
 const pageRows = 5000
 
-// readPages keeps no transaction open, which would keep a table partition from being dropped. The statement's last
-// argument is the size of a page; the others continue behind the last row.
+// readPages reads a page at a time: an open transaction would keep a table partition from being dropped. The last
+// argument is the size of a page. The others are computed for each page, from the last row before it.
 func (l *look) readPages(
 	ctx context.Context, what, sql string, args func() []any, scan []any, each func() error,
 ) error {

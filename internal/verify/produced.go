@@ -19,7 +19,7 @@ import (
 type produced struct {
 	half
 	counts   *Produced
-	dropped  bool
+	dropped  bool  // the outbox has dropped table partitions
 	rowsFrom int64 // the time of the lowest row that it has
 }
 
@@ -38,7 +38,8 @@ func (p *produced) compare(ctx context.Context) error {
 	})
 }
 
-// One statement reads a row with its state.
+// One statement reads a row with its state: it is published if the cursor has passed it and it is neither held nor
+// discarded.
 const selectRows = `
 select o.position, o.event_id::text, o.event_type, o.source, o.key, o.version, coalesce(o.data_schema, ''),
     o.occurred_at, o.headers, o.payload,
@@ -229,8 +230,8 @@ func (p *produced) judgeKey(rows, records []fact) {
 	}
 }
 
-// Positions ascend with versions: with a row of an earlier version, the record's own would be kept. A row of its own
-// version belongs to a different event.
+// Positions ascend with versions: where a row of an earlier version is kept, the record's own would be kept, too. A row
+// of its own version belongs to a different event.
 func (p *produced) judgeGhost(r fact, rows []fact) {
 	isKept := slices.ContainsFunc(rows, func(row fact) bool { return row.state != lost && row.version <= r.version })
 	if p.dropped && !isKept && r.at < p.rowsFrom+clocks {
@@ -240,9 +241,9 @@ func (p *produced) judgeGhost(r fact, rows []fact) {
 	p.suspect("V2", Ghost, r)
 }
 
-// judgeOrder finds events that first come after a higher version of their key, unless all versions come in order when
-// repetitions count: a log that lost records may have a later event, and then all again. Where the beginning of a log
-// is gone, the first record may be a repetition.
+// judgeOrder looks for events that first come after a higher version of their key, unless all versions come in order
+// when repetitions count: after a loss the log may have a later event, and then all of them again. Where the beginning
+// of a log is gone, the first record may be a repetition.
 func (p *produced) judgeOrder(records []fact) {
 	records = slices.DeleteFunc(records, func(r fact) bool { return !r.isOurs || r.isOld || r.version == 0 })
 	var missing []int64

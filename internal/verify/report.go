@@ -17,7 +17,8 @@ type System struct {
 	Services []Service `json:"services"`
 }
 
-// Verify verifies one service after the other. With an error, the report has the services that have a verdict.
+// Verify verifies one service after the other, each with its configuration. With an error, the report has the services
+// that have a verdict.
 func (s System) Verify(ctx context.Context, configure func(Service) Config) (report Report, err error) {
 	report = Report{}
 	for _, service := range s.Services {
@@ -34,7 +35,7 @@ func (s System) Verify(ctx context.Context, configure func(Service) Config) (rep
 // Report has the verdicts of one verification by the services' names.
 type Report map[string]*Verdict
 
-// All joins the verdicts.
+// All joins the verdicts of all services.
 func (r Report) All() *Verdict {
 	all := &Verdict{}
 	for _, v := range r {
@@ -47,10 +48,11 @@ func (r Report) All() *Verdict {
 	return all
 }
 
-// The report names events and keys, so only its owner may read it.
+// reportFile names events and keys, so only its owner may read it.
 const reportFile = "verify.json"
 
-// WriteReport replaces the services' last verdicts in the folder, atomically. It makes the folder if necessary.
+// WriteReport replaces the services' last verdicts in the folder, which it makes if necessary. The file is replaced
+// atomically.
 func WriteReport(dir string, r Report) error {
 	all, _ := ReadReport(dir)
 	if all == nil {

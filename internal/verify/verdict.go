@@ -18,7 +18,7 @@ const (
 	Gap       Kind = "gap"       // a version of a key is missing between two others
 	Reordered Kind = "reordered" // a key's versions are not in their order
 	Misplaced Kind = "misplaced" // a record is not in the topic-partition of its key
-	Broken    Kind = "broken"
+	Broken    Kind = "broken"    // a check of the service found it
 )
 
 var words = map[Kind]string{
@@ -55,7 +55,7 @@ const (
 	NotLookedAt     Reason = "suspects beyond the first thousand were not looked at again"
 )
 
-// Unverifiable counts events, or the subject's own unit.
+// Unverifiable counts events, or the subject's own unit, that could not be verified for a reason.
 type Unverifiable struct {
 	Subject string `json:"subject"`
 	Reason  Reason `json:"reason"`
@@ -85,7 +85,7 @@ type Consumed struct {
 	Dead     int64  `json:"dead"`    // dead letters that wait
 }
 
-// Verdict is the result of one verification.
+// Verdict is the result of one verification, as of a moment.
 type Verdict struct {
 	At           time.Time      `json:"at"`             // when it was begun
 	Since        time.Time      `json:"since,omitzero"` // events before it were not judged

@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-// Service is plain data, so a program can store it.
+// Service describes one service's topics and consumers. It is plain data, so a program can store it.
 type Service struct {
 	Name string `json:"name"`
 	// Source is the source of the service's events. Empty: no record counts as invented.
@@ -39,8 +39,8 @@ type Consumer struct {
 	OnlyWarns bool     `json:"only_warns"` // it only logs an id that comes back with a different payload
 }
 
-// Check is a query of the service's own tables. Each row is a finding: an event's id, its key, a version (all may be
-// empty or 0) and a sentence.
+// Check is a query of the service's own tables. Each row is a finding: the event's id, its key, a version and a
+// sentence; the first three may be empty or 0.
 type Check struct {
 	Name string `json:"name"`
 	SQL  string `json:"sql"`
@@ -51,11 +51,11 @@ type Check struct {
 type Config struct {
 	Service
 	Kafka kafka.Config
-	// Since, if set, leaves out events from before that time.
+	// Since, if set, leaves out events from before that time, by their own time.
 	Since time.Time
 	// Window is about how many rows, and records, are in memory at a time. Default 250,000: 80 MB of both.
 	Window int64
-	// Progress, if set, is called after every thousand rows and records; total is an estimate.
+	// Progress, if set, is called after every thousand rows and records, with the estimated total.
 	Progress func(read, total int64)
 	// Suspected, if set, gets the number of suspects before each further look.
 	Suspected func(suspects int)
@@ -69,8 +69,8 @@ const (
 	maxSuspects   = 1000
 )
 
-// Run verifies one service with its own connections and writes nothing. With an error, one of the two sides could not
-// be read, and there is no verdict.
+// Run verifies one service. It opens its own connections and writes nothing. An error means that there is no verdict:
+// one of the two sides could not be read.
 func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	if cfg.Window <= 0 {
 		cfg.Window = defaultWindow
@@ -155,11 +155,12 @@ type look struct {
 }
 
 type comparison interface {
-	measure(ctx context.Context) error // how much is to be read
+	// measure finds out how much is to be read.
+	measure(ctx context.Context) error
 	compare(ctx context.Context) error
 }
 
-// Topics that the service wrote to before.
+// selectOthers selects the topics that the service wrote to before.
 const selectOthers = `
 select distinct topic from public.outbox where topic <> all(coalesce($1::text[], '{}')) order by topic`
 
@@ -198,6 +199,7 @@ func (l *look) run(ctx context.Context) error {
 	return nil
 }
 
+// Each row is a suspect.
 func (l *look) query(ctx context.Context, rule Rule, subject, sql string, args ...any) error {
 	rows, _ := l.db.Query(ctx, sql, args...)
 	f := Finding{Rule: rule, Subject: subject}

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// WriteJSON answers with JSON, or 500 for a value that it cannot encode.
+// WriteJSON answers with a JSON document, or 500 if it cannot encode the value.
 func WriteJSON(w http.ResponseWriter, r *http.Request, status int, value any) {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -19,17 +19,17 @@ func WriteJSON(w http.ResponseWriter, r *http.Request, status int, value any) {
 	WriteEncoded(w, status, body)
 }
 
-// WriteEncoded answers with JSON.
+// WriteEncoded answers with a JSON document.
 func WriteEncoded(w http.ResponseWriter, status int, document []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(document) // the client may be gone
 }
 
-// DocumentPath is a listener's OpenAPI document.
+// DocumentPath is where a listener serves its OpenAPI document.
 const DocumentPath = "/openapi.json"
 
-// Document answers with an OpenAPI document in JSON.
+// Document answers with an OpenAPI document as JSON.
 func Document(document []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { WriteEncoded(w, http.StatusOK, document) }
 }

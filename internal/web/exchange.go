@@ -30,7 +30,8 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// All requests of a router share an edge. Its metrics have the route: the path would be one value per customer.
+// edge is shared by all requests of a router. Its metrics have the route and not the path, which would give one value
+// per customer.
 type edge struct {
 	config   Config
 	log      *slog.Logger
@@ -42,18 +43,18 @@ type edge struct {
 
 type exchange struct {
 	id     string // in the log and in the answer
-	method string // _OTHER for an invented one: not for metrics
+	method string // _OTHER for an invented one, which must not reach metrics
 	follow string // correlation id: the client's, or id
 	client string // see [ClientOf]
 	config Config
 	cause  error // of the answered problem, for the log
 	code   Code
-	status int // of that problem; the answer may have another
+	status int // of that problem; the answer may have begun with another
 }
 
 type exchangeKey struct{}
 
-// A handler without the router gets defaults.
+// exchangeOf returns defaults for a handler without the router.
 func exchangeOf(r *http.Request) *exchange {
 	if x, ok := r.Context().Value(exchangeKey{}).(*exchange); ok {
 		return x
@@ -63,7 +64,7 @@ func exchangeOf(r *http.Request) *exchange {
 
 const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
-// It is safe for logs and headers.
+// correlationID is safe for logs and headers.
 var correlationID = regexp.MustCompile(`^[A-Za-z0-9_.:/+=-]{1,128}$`)
 
 // wrap gives a request its id, deadline, span and log record. At the deadline the handler answers, with [WriteProblem].
@@ -101,8 +102,8 @@ func (e *edge) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// finish counts, traces and logs an answered request, by route: a path may hold an id or a token. A panic becomes a
-// 500, or cuts the connection if the answer has begun.
+// finish counts, traces and logs an answered request. It logs the route, since a path may hold an id or a token. A
+// panic becomes a 500, or cuts the connection if the answer has begun.
 func (e *edge) finish(
 	r *http.Request, x *exchange, answer middleware.WrapResponseWriter, span trace.Span, began time.Time,
 ) {
@@ -156,13 +157,13 @@ func (e *edge) finish(
 	}
 }
 
-// ClientOf names a request's client for limits: an IPv4 address, or an IPv6 address's /64. It is personal data: not for
-// logs and tables.
+// ClientOf names a request's client for limits: an IPv4 address, or an IPv6 address's /64. It is personal data; keep it
+// out of logs and tables.
 func ClientOf(r *http.Request) string { return exchangeOf(r).client }
 
-// identify returns "" without a network connection. Each proxy appends the address that it was reached from: the list
-// is read from its end, and entries before the first untrusted address may be forged. An address has one form: IPv4
-// even inside IPv6, without a zone.
+// identify returns "" without a network connection. Each proxy appends the address that it was reached from, so the
+// list is read from its end: entries before the first untrusted address may be forged. Each address has one form: an
+// IPv4 address inside an IPv6 one is IPv4, without a zone.
 func identify(r *http.Request, proxies []netip.Prefix) string {
 	var client netip.Addr
 	hops := append(list(r.Header["X-Forwarded-For"]), cmp.Or(r.RemoteAddr, "unknown"))

@@ -15,10 +15,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Code is a problem's stable name, for clients.
+// Code is a problem's stable name, for clients to branch on.
 type Code string
 
-// A service adds its own codes.
+// The codes of this package. A service adds its own.
 const (
 	CodeBodyMissing           Code = "body_missing"
 	CodeBodyUnreadable        Code = "body_unreadable" // ended early, or broken chunks
@@ -45,7 +45,7 @@ const (
 	CodeInternal              Code = "internal"
 )
 
-// Statuses other than 400, as in api/openapi.yaml.
+// statuses are those other than 400, as in api/openapi.yaml.
 var statuses = map[Code]int{
 	CodeBodyTooLarge:         http.StatusRequestEntityTooLarge,
 	CodeRequestTimeout:       http.StatusRequestTimeout,
@@ -71,7 +71,7 @@ func (c Code) Title() string {
 	return strings.ToUpper(words[:first]) + words[first:]
 }
 
-// An Error is the answer to a client. Detail and Fields never repeat its input.
+// An Error is the answer to a client. Detail and Fields never repeat the client's input.
 type Error struct {
 	Status     int
 	Code       Code
@@ -141,13 +141,13 @@ type Problem struct {
 	retryAfter time.Duration
 }
 
-// Nothing is served there.
+// No document is served there.
 const typeBase = "https://example.com/twinbox/problems/"
 
-// WriteProblem answers with err: an [*Error], or its translation by [Config.MapError]. An unknown error becomes 503
-// timeout after the request's deadline, else 500 internal, and is only in the log.
+// WriteProblem answers with err: an [*Error] itself, or its translation by [Config.MapError]. An unknown error becomes
+// 503 timeout after the request's deadline, else 500 internal, with the error only in the log.
 //
-// Browsers ([WantsPage]) get a page, others problem details.
+// A program gets problem details, a browser ([WantsPage]) a page.
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	problem := ProblemOf(r, err)
 	header := w.Header()
@@ -161,7 +161,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	switch problem.Code {
 	case CodeBodyTooLarge, CodeRequestTimeout, CodeBodyUnreadable:
-		// The rest of the body is on the wire: it must not be accepted nor taken for a request.
+		// The rest of the body is on the wire: it must be neither accepted nor taken for a request.
 		header.Set("Connection", "close")
 	}
 	if WantsPage(r) {
@@ -172,7 +172,8 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	_ = json.NewEncoder(w).Encode(problem) // the client may be gone
 }
 
-// ProblemOf returns the problem of [WriteProblem], for an answer that has begun. The error is logged, too.
+// ProblemOf returns the problem that [WriteProblem] would send, for an answer that has begun. The error goes to the log
+// as well.
 func ProblemOf(r *http.Request, err error) Problem {
 	x := exchangeOf(r)
 	answer := x.translate(r.Context(), err)
@@ -206,7 +207,7 @@ func (x *exchange) translate(ctx context.Context, err error) *Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return refuseFor(time.Second, CodeTimeout, "The request took too long.")
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		// The client has gone, or the drain cancels: then it may still read the answer.
+		// The client has gone, or the drain cancels; then it may still read the answer.
 		return refuseFor(time.Second, CodeUnavailable, "The request was broken off.")
 	}
 	return refuse(CodeInternal, "A defect on this side; the log knows more under the request id.")

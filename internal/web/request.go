@@ -65,10 +65,10 @@ func isMedia(r *http.Request, want string) bool {
 	return err == nil && media == want && len(parameters) == 0 && (!given || strings.EqualFold(charset, "utf-8"))
 }
 
-// Decode reads the body into a T, a struct. It refuses media types other than application/json, compressed or too long
-// bodies, invalid UTF-8, a byte order mark, a second value, a value that is not an object, unknown members and wrong
-// types. Names are case-sensitive. Members of T that are neither omitempty nor a pointer must be present and not null;
-// nested ones are not checked.
+// Decode reads the body into a T, a struct. It refuses a media type other than application/json, a compressed or too
+// long body, invalid UTF-8, a byte order mark, a second value, a value that is not an object, unknown members and wrong
+// types. Names are case-sensitive. A member of T that is neither omitempty nor a pointer must be present and not null;
+// nested fields are not checked.
 //
 // The error is an [*Error] with a 4xx status, unless [Config.CheckBody] returns another.
 func Decode[T any](w http.ResponseWriter, r *http.Request) (T, error) {
@@ -102,7 +102,7 @@ func Decode[T any](w http.ResponseWriter, r *http.Request) (T, error) {
 	return value, nil
 }
 
-// It ignores embedded structs: generated types have none.
+// checkRequired ignores embedded structs: the generated types have none.
 func checkRequired(t reflect.Type, members map[string]jsontext.Value) error {
 	var missing, null []Field
 	for f := range t.Fields() {
@@ -126,7 +126,7 @@ func checkRequired(t reflect.Type, members map[string]jsontext.Value) error {
 	return nil
 }
 
-// It repeats no names that the client invented.
+// jsonError does not repeat names that the client invented.
 func jsonError(err error) *Error {
 	semantic, isSemantic := errors.AsType[*json.SemanticError](err)
 	syntactic, isSyntactic := errors.AsType[*jsontext.SyntacticError](err)
@@ -169,7 +169,7 @@ func kindInWords(t reflect.Type) string {
 // IsForm reports that an HTML form sent the request: a person reads the answer.
 func IsForm(r *http.Request) bool { return isMedia(r, mediaForm) }
 
-// FormField returns a form's only field. It refuses other fields, and bodies as [Decode] does. The error is an [*Error]
+// FormField returns a form's only field. It refuses other fields, and a body as [Decode] does. The error is an [*Error]
 // with a 4xx status.
 func FormField(w http.ResponseWriter, r *http.Request, name string) (string, error) {
 	body, err := readBody(w, r, mediaForm)
@@ -197,9 +197,9 @@ var (
 	unescape       = strings.NewReplacer(`\"`, `"`, `\\`, `\`)
 )
 
-// IdempotencyKey returns the header's content, "" without one: a quoted string (RFC 8941), or the same key bare,
-// without blanks, quotes and backslashes; 1 to 255 printable ASCII characters. An empty header is an error: its sender
-// meant to be safe.
+// IdempotencyKey returns the header's content, "" without one: a quoted string (RFC 8941), or a bare token without
+// blanks, quotes and backslashes. Both are the same key: 1 to 255 printable ASCII characters. An empty header is an
+// error, since its sender meant to be safe.
 func IdempotencyKey(r *http.Request) (string, error) {
 	values := r.Header["Idempotency-Key"]
 	switch len(values) {
@@ -220,7 +220,7 @@ func IdempotencyKey(r *http.Request) (string, error) {
 	return key, nil
 }
 
-// InvalidIdempotencyKey is the mistake and the correct form.
+// InvalidIdempotencyKey reports the mistake and the correct form.
 func InvalidIdempotencyKey(why string) *Error {
 	answer := ParameterError(http.StatusBadRequest, CodeIdempotencyKeyInvalid, "Idempotency-Key", why)
 	answer.Detail = "The request header Idempotency-Key " + why + ". Send 1 to 255 printable ASCII characters that name " +
@@ -228,8 +228,8 @@ func InvalidIdempotencyKey(why string) *Error {
 	return answer
 }
 
-// ETag is a version's strong validator: "3", or "3-variant" for one of several representations. variant is letters,
-// digits and hyphens, or empty.
+// ETag is the strong validator of a version: "3", or "3-variant" for one of several representations. variant is
+// letters, digits and hyphens, or empty.
 func ETag(version int64, variant string) string {
 	tag := strconv.FormatInt(version, 10)
 	if variant != "" {
@@ -238,12 +238,12 @@ func ETag(version int64, variant string) string {
 	return `"` + tag + `"`
 }
 
-// NotModified sets the ETag header. If the client has this representation, it answers 304 and returns true. For GET and
-// HEAD.
+// NotModified sets the ETag header. If the client has this representation, it answers 304 and returns true. Only for
+// GET and HEAD.
 func NotModified(w http.ResponseWriter, r *http.Request, etag string) bool {
 	w.Header().Set("ETag", etag)
 	for _, tag := range list(r.Header["If-None-Match"]) {
-		// Weak comparison: a cache that weakened the tag has the same bytes.
+		// The weak comparison: a cache that weakened the tag has the same bytes.
 		if tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
 			w.WriteHeader(http.StatusNotModified)
 			return true
@@ -252,8 +252,8 @@ func NotModified(w http.ResponseWriter, r *http.Request, etag string) bool {
 	return false
 }
 
-// CheckIfMatch compares the If-Match header, if present, with the expected version, in every variant; "*" always
-// matches. Otherwise, also for malformed tags, it returns a 412.
+// CheckIfMatch compares the If-Match header, if present, with the expected version. Its ETag matches in every variant,
+// and "*" always. Otherwise, also for malformed tags, it returns a 412.
 func CheckIfMatch(r *http.Request, expected int64) error {
 	header, given := r.Header["If-Match"]
 	if !given {
@@ -270,7 +270,7 @@ func CheckIfMatch(r *http.Request, expected int64) error {
 		"is not an ETag of the expected version")
 }
 
-// Our tags have no comma.
+// list splits a list header. Our tags have no comma.
 func list(values []string) []string {
 	entries := strings.Split(strings.Join(values, ","), ",")
 	for i, entry := range entries {

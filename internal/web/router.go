@@ -16,25 +16,25 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Config bounds one request. Zero values mean the defaults, or off.
+// Config bounds one request. Zero values mean the defaults, except where 0 means off.
 type Config struct {
-	// MapError translates a service's errors; nil for others. Default: knows none.
+	// MapError translates a service's errors, and returns nil for others. Default: knows none.
 	MapError func(error) *Error
 	// MaxBodyBytes is the longest body that [Decode] reads. Default 64 KiB.
 	MaxBodyBytes int64
-	// RequestTimeout is how long a handler may take, body included. Default 5 s.
+	// RequestTimeout is how long a handler may take, body included, before its context ends. Default 5 s.
 	RequestTimeout time.Duration
-	// CheckBody is the last check of a body in [Decode]. Default: none.
+	// CheckBody, if set, is the last check of each body that [Decode] reads. Default: none.
 	CheckBody func(r *http.Request, body []byte) error
-	// Document is the OpenAPI document, for GET /openapi.json. Default: none.
+	// Document is the API's OpenAPI document, for GET /openapi.json. Default: none.
 	Document []byte
-	// RateLimit is a client's requests per minute, in a sliding window, per instance; see [ClientOf]. 0 is off.
+	// RateLimit is a client's most requests per minute, in a sliding window, per instance; see [ClientOf]. 0 means off.
 	RateLimit int
-	// TrustedProxies are networks whose X-Forwarded-For is trusted. Default: none; the client is the connection's peer.
-	// The header Forwarded (RFC 7239) is not read.
+	// TrustedProxies are the networks whose X-Forwarded-For is trusted. Default: none; the client is the connection's
+	// peer. The header Forwarded (RFC 7239) is not read.
 	TrustedProxies []netip.Prefix
-	// Registerer gets http_server_requests_total, http_server_request_duration_seconds and http_server_requests_in_flight.
-	// Default: no metrics.
+	// Registerer gets the metrics http_server_requests_total, http_server_request_duration_seconds and
+	// http_server_requests_in_flight. Default: no metrics.
 	Registerer prometheus.Registerer
 	// Traces makes each request's span. Default: OpenTelemetry's global provider.
 	Traces trace.TracerProvider
@@ -54,8 +54,8 @@ func (c Config) WithDefaults() Config {
 }
 
 // NewRouter returns a router that names, traces, logs and limits requests and catches panics. Unknown paths and methods
-// get problems. GET handlers do not answer HEAD, since a GET may do more than read. OPTIONS answers 204 with Allow.
-// There is no CORS.
+// get problems. A GET handler does not answer HEAD, since a GET may do more than read. OPTIONS answers 204 with Allow.
+// CORS is not offered.
 func NewRouter(config Config, log *slog.Logger) *chi.Mux {
 	config = config.WithDefaults()
 	metrics := promauto.With(config.Registerer)
@@ -94,7 +94,7 @@ var methods = []string{
 	http.MethodOptions, http.MethodTrace, http.MethodConnect,
 }
 
-// Also for unknown methods of unknown paths.
+// The router calls otherMethod also for unknown methods of unknown paths.
 func otherMethod(routes *chi.Mux, w http.ResponseWriter, r *http.Request) {
 	path := cmp.Or(r.URL.RawPath, r.URL.Path)
 	taken := slices.DeleteFunc(slices.Clone(methods), func(method string) bool {

@@ -26,7 +26,7 @@ type Server struct {
 	ReadTimeout       time.Duration // to the end of its body; default 10 s
 	WriteTimeout      time.Duration // from the end of the headers to the end of the answer; default 30 s
 	IdleTimeout       time.Duration // between two requests; default 60 s
-	// MaxConnections may be open; more wait. Default: [ShareDescriptors] of 4.
+	// MaxConnections bounds the open connections; more wait. Default: [ShareDescriptors] of 4.
 	MaxConnections int
 	// DrainTimeout is how long running requests may take after a stop. Default 10 s.
 	DrainTimeout time.Duration
@@ -34,11 +34,11 @@ type Server struct {
 	inFlight atomic.Int64
 }
 
-// ShareDescriptors returns the connections, 8 to 10,000, of a listener that gets one of so many parts of the process's
-// descriptors. The rest is for other listeners, the database and the broker.
+// ShareDescriptors returns the connections of a listener that gets one of so many parts of the process's descriptors: 8
+// to 10,000. The rest is for other listeners, the database and the broker.
 func ShareDescriptors(parts int) int { return max(8, min(Descriptors()/parts, 10_000)) }
 
-// DefaultReadTimeout is a [Server]'s for a body.
+// DefaultReadTimeout is a [Server]'s for a request's body.
 const DefaultReadTimeout = 10 * time.Second
 
 const (
@@ -46,9 +46,10 @@ const (
 	cutOff         = time.Second // how long cancelled handlers get to return
 )
 
-// Serve answers until ctx ends, then drains and closes the listener. It returns nil if all requests ended in time.
+// Serve answers requests until ctx ends, then drains. It returns nil if all requests ended in time. It closes the
+// listener.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
-	// The drain, not ctx, cancels requests.
+	// Requests outlive ctx. The drain cancels those that outlive it.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	server := &http.Server{
@@ -96,8 +97,8 @@ func (s *Server) drain(server *http.Server, cancelRequests context.CancelFunc) e
 func (s *Server) serveOne(w http.ResponseWriter, r *http.Request) {
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
-	// net/http drops the Content-Length of a body in chunks. A proxy that used it sees another request behind: close (RFC
-	// 9112, 6.1).
+	// net/http drops the Content-Length of a body in chunks. A proxy that used it sees another request after it: close
+	// (RFC 9112, 6.1).
 	if len(r.TransferEncoding) > 0 {
 		w.Header().Set("Connection", "close")
 	}
@@ -105,8 +106,8 @@ func (s *Server) serveOne(w http.ResponseWriter, r *http.Request) {
 }
 
 // ForHosts passes on requests to localhost, an IP address or one of the names, and answers 421 to others; where names
-// the setting, as in "in ADMIN_HOSTS". A foreign page can point its own name at this address: a visitor's browser sends
-// it in Host. A request without Host passes: browsers send it.
+// the setting, as in "in ADMIN_HOSTS". A foreign page can point its own name at this address, and a visitor's browser
+// sends that name in Host. A request without Host passes, since no browser sends it.
 func ForHosts(names []string, where string, next http.Handler) http.Handler {
 	names = append([]string{"", "localhost"}, names...)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

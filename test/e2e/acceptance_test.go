@@ -27,24 +27,20 @@ import (
 func TestAcceptance(t *testing.T) {
 	parallel(t)
 	for _, row := range []struct {
-		name  string
-		begin func(*testing.T)
-		test  func(*testing.T)
+		name string
+		test func(*testing.T)
 	}{
-		{"1 publisher publishes twice after a checkpoint rollback", parallel, publishedTwice},
-		{"2 worker crash at four points", parallel, workerCrashes},
-		{"3 projection crash at three points", parallel, projectionCrashes},
-		{"4 shuffled sequence numbers", parallel, shuffledVersions},
-		{"5 one id delivered to two consumers at once", parallel, deliveredToTwo},
-		{"6 retry after failure up to manual intervention", parallel, failedUntilMended},
-		{
-			"7 keys that differ in case, blanks, special characters and normal forms do not collide", parallel,
-			keysThatLookAlike,
-		},
-		{"8 registry outage is explicit", parallel, registryOutage},
+		{"1 publisher publishes twice after a checkpoint rollback", publishedTwice},
+		{"2 worker crash at four points", workerCrashes},
+		{"3 projection crash at three points", projectionCrashes},
+		{"4 shuffled sequence numbers", shuffledVersions},
+		{"5 one id delivered to two consumers at once", deliveredToTwo},
+		{"6 retry after failure up to manual intervention", failedUntilMended},
+		{"7 keys that differ in case, blanks, special characters and normal forms do not collide", keysThatLookAlike},
+		{"8 registry outage is explicit", registryOutage},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			row.begin(t)
+			parallel(t)
 			row.test(t)
 		})
 	}

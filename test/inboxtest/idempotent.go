@@ -25,7 +25,7 @@ type Idempotence struct {
 	Handlers func(pool *pgxpool.Pool) Handlers
 	// Migrations make the handlers' tables; the inbox's own are added.
 	Migrations []migrations.Set
-	// Configure is such as [Strict].
+	// Configure changes the inbox's configuration, such as [Strict].
 	Configure func(*inbox.Config)
 	// Prepare fills each database before the first event.
 	Prepare func(t testing.TB, pool *pgxpool.Pool)
@@ -46,13 +46,15 @@ type way struct {
 	fail  bool  // each event fails before and after each statement, each time with its transaction
 }
 
-// RequireIdempotent fails the test, with the first row that differs, when the tables depend on how often, in which
-// transactions and in which order across keys the events were handled. It delivers them once, in order. Then it uses a
-// new database for each of these:
+// RequireIdempotent fails the test when the tables depend on how often, in which transactions and in which order across
+// keys the events were handled. It delivers them once, in order. Then it uses a new database for each of these:
 //
 // - transactions of one, three and all events, each event twice, and the whole partition again;
-// - the same, with a failure after each statement of each handler, in the goroutine that calls it;
+// - the same, with a failure after each statement of each handler, which then starts again;
 // - with the events of other keys in between, and key by key.
+//
+// The failure shows the first row that differs. Failures are injected into statements through the handlers' pool, in
+// the goroutine that calls them.
 func RequireIdempotent(t testing.TB, of Idempotence) {
 	t.Helper()
 	if len(of.Tables) == 0 {

@@ -36,7 +36,7 @@ type Bundle struct {
 	Registry *prometheus.Registry
 }
 
-// New returns an empty bundle. Its database may be an earlier test's, because emptying one is quicker than making one.
+// New returns a bundle on a new database.
 func New(t *testing.T) *Bundle {
 	t.Helper()
 	var db *database
@@ -81,6 +81,7 @@ type database struct {
 	end    func()
 }
 
+// Cleanup keeps what ends the database: its first test does not.
 func (d *database) Cleanup(end func()) { d.end = end }
 
 func (d *database) reopen(t *testing.T) {

@@ -1,12 +1,11 @@
-// Package kafkatest gives tests a Kafka of the real protocol. The variable TWINBOX_TEST_KAFKA chooses, for the whole
-// test binary:
+// Package kafkatest gives tests a Kafka that speaks the real protocol. The variable TWINBOX_TEST_KAFKA chooses, for the
+// whole test binary:
 //
 //	unset        a fresh in-process broker for each call of [Brokers]
 //	host:port    that broker, shared by all tests, with a test's own topics and groups
 //	real         a real Apache Kafka, shared by all tests of the binary (without java and mvn the tests fail)
 //
-// Fault injection needs the in-process broker, and some tests prove nothing about a broker: with another, [InProcess]
-// skips them.
+// Fault injection needs the in-process broker: [Fake] skips its test when the variable is set.
 package kafkatest
 
 import (
@@ -27,15 +26,15 @@ import (
 // Variable chooses the broker; see the package documentation.
 const Variable = "TWINBOX_TEST_KAFKA"
 
-// Patience is how long a helper waits for the broker.
+// Patience is how long a helper waits for the broker before it fails the test.
 const Patience = 30 * time.Second
 
-// Main is [pgtest.Main] for tests that ask for a broker: func TestMain(m *testing.M) { kafkatest.Main(m) }. Known are
-// goroutines that the tests leave behind.
+// Main is [pgtest.Main] for packages whose tests ask for a broker: func TestMain(m *testing.M) { kafkatest.Main(m) }.
+// Known are goroutines that the tests leave behind.
 func Main(m *testing.M, known ...goleak.Option) {
 	// A Kafka client leaves these running: a ticker of its metrics, for ten seconds a timer for each partition without a
 	// leader, and a client whose connection broke while it was made. The broker in process leaves a request that a test
-	// holds back at its end.
+	// holds back when the broker ends.
 	pgtest.Main(tests{m}, append(known,
 		goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"),
 		goleak.IgnoreAnyFunction("github.com/eapache/go-resiliency/breaker.(*Breaker).timer"),
@@ -64,8 +63,8 @@ func Brokers(t testing.TB) []string {
 	}
 }
 
-// OwnBrokers returns a broker that no other test uses until this one ends, unless [IsShared]. A real Kafka keeps the
-// topics and groups of the tests before.
+// OwnBrokers returns the addresses of a broker that no other test uses until this one ends, unless [IsShared]. A real
+// Kafka keeps the topics and groups of the tests before.
 func OwnBrokers(t testing.TB) []string {
 	t.Helper()
 	if os.Getenv(Variable) == "real" {
@@ -74,7 +73,7 @@ func OwnBrokers(t testing.TB) []string {
 	return Brokers(t)
 }
 
-// IsShared reports whether [Variable] names a broker. Tests with topics of the same name must run alone.
+// IsShared reports whether [Variable] names a broker. Tests whose topics have the same name must run alone.
 func IsShared() bool { return IsReal() && os.Getenv(Variable) != "real" }
 
 // IsReal reports whether [Brokers] returns a real Kafka.
@@ -107,7 +106,7 @@ func start(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, []string) {
 
 var notAllowed = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
 
-// Group returns a fresh name for a consumer group: the test's, made safe for Kafka, with a random part.
+// Group returns a consumer group name that no other test uses: the test's, made safe for Kafka, with a random part.
 func Group(t testing.TB) string {
 	name := notAllowed.ReplaceAllString(t.Name(), ".")
 	return name[:min(len(name), 120)] + "." + uuid.NewString()[:8]

@@ -16,7 +16,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// The test binary's servers. A start holds the lock, since the first may fetch.
+// real are the servers of the test binary. A start holds the lock, because the first one may fetch.
 var real struct {
 	sync.Mutex
 	err    error // of a start
@@ -25,7 +25,7 @@ var real struct {
 	free   []*realkafka.Server // no test owns them
 }
 
-// Without java or mvn the test fails: none is skipped.
+// startReal fails the test when java or mvn is missing: no test is skipped.
 func startReal(t testing.TB) *realkafka.Server {
 	t.Helper()
 	if real.err == nil {
@@ -72,7 +72,8 @@ func ownReal(t testing.TB) string {
 	return server.Addr()
 }
 
-// The first group makes the broker create its topic of offsets. Before, it may refuse clients and end their sessions.
+// The first group makes the broker create its topic of offsets. Until coordinate returns, the broker may refuse clients
+// and end their sessions.
 func coordinate(ctx context.Context, addr string) (err error) {
 	cfg := sarama.NewConfig()
 	cfg.Version = sarama.V3_6_0_0

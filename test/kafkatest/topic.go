@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Topic creates a topic whose partitions all have a leader.
+// Topic creates a topic for one test, whose partitions all have a leader.
 func Topic(t testing.TB, brokers []string, partitions int32) string {
 	t.Helper()
 	name := Group(t)
@@ -31,7 +31,7 @@ func Admin(t testing.TB, brokers []string) sarama.ClusterAdmin {
 	return admin
 }
 
-// ReadAll waits for at least n records, then returns all, by partition and offset.
+// ReadAll waits until the topic holds at least n records, then returns all of them, ordered by partition and offset.
 func ReadAll(t testing.TB, brokers []string, topic string, n int) []*sarama.ConsumerMessage {
 	t.Helper()
 	client, err := sarama.NewClient(brokers, config())
@@ -49,7 +49,7 @@ func ReadAll(t testing.TB, brokers []string, topic string, n int) []*sarama.Cons
 	return records
 }
 
-// waitForRecords returns the offsets after the last records, without empty partitions.
+// waitForRecords returns the offsets after the last records. Empty partitions are missing.
 func waitForRecords(t testing.TB, client sarama.Client, topic string, n int) (ends map[int32]int64) {
 	t.Helper()
 	partitions, err := client.Partitions(topic)
@@ -94,7 +94,7 @@ func readPartition(
 	}
 }
 
-// NewPublisher writes to topics without an outbox. Close it.
+// NewPublisher returns a publisher that writes to topics without an outbox. Close it.
 func NewPublisher(t testing.TB, brokers []string) *kafka.Publisher {
 	t.Helper()
 	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
@@ -102,7 +102,7 @@ func NewPublisher(t testing.TB, brokers []string) *kafka.Publisher {
 	return publisher
 }
 
-// It has no settings that the tests of package kafka check.
+// config has no settings that the tests of package kafka check.
 func config() *sarama.Config {
 	cfg := sarama.NewConfig()
 	cfg.ClientID = "kafkatest"

@@ -13,12 +13,13 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// DB is a pool, or a transaction, which shows its own events as well. It locks their keys until it ends.
+// DB is a pool, which shows committed events, or a transaction, which shows its own as well. An open transaction locks
+// its keys: a second one that adds an event of such a key waits without end.
 type DB interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// Filter picks events; several pick those on which all agree.
+// Filter picks events. Several filters pick the events on which all agree.
 type Filter struct {
 	name string
 	fits func(event.Event) bool
@@ -46,7 +47,8 @@ select event_id::text, event_type, source, topic, key, version, coalesce(data_sc
     coalesce(headers, '{}'), payload
 from public.outbox where topic not like '` + event.CopyPrefix + `%' order by position`
 
-// Added returns the picked events in the order of the outbox, without copies of dead letters.
+// Added returns the picked events of the outbox in their order. Scheduled events appear when they are due; copies of
+// dead letters never.
 func Added(t testing.TB, db DB, filters ...Filter) []event.Event {
 	t.Helper()
 	rows, _ := db.Query(t.Context(), selectAdded)
@@ -66,8 +68,8 @@ func pick(events []event.Event, filters []Filter) []event.Event {
 	})
 }
 
-// RequireAdded returns the payload of the one picked event of that declaration. With none or several it fails the test
-// and shows events.
+// RequireAdded returns the payload of the one picked event of that declaration. With none or several the test fails and
+// shows the outbox's events.
 func RequireAdded[T any](t testing.TB, db DB, of event.Definition[T], filters ...Filter) (payload T) {
 	t.Helper()
 	filters = append([]Filter{Type(of)}, filters...)

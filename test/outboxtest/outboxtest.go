@@ -26,7 +26,7 @@ func New(t testing.TB) *outbox.Outbox {
 	return Checked(t, nil)
 }
 
-// Checked returns an outbox with a source that validates each event.
+// Checked returns an outbox with a source that compares each event with its contract.
 func Checked(t testing.TB, validate func(event.Event) error) *outbox.Outbox {
 	t.Helper()
 	o, err := outbox.New(outbox.Config{Source: "/test", Validate: validate})
@@ -66,7 +66,7 @@ func Commit(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, events ...event.
 	return added
 }
 
-// CommitMany commits n events over that many keys, 50 in a transaction.
+// CommitMany commits n events over that many keys, in several transactions.
 func CommitMany(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, n, keys int) {
 	t.Helper()
 	var events []event.Event

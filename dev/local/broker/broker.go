@@ -1,4 +1,5 @@
-// Package broker runs a Kafka-protocol broker inside this process, for `make run` and tests, with one copy of the data.
+// Package broker runs a Kafka-protocol broker inside this process, for `make run` and tests. It has one copy of the
+// data and no replication. The services reach it over TCP.
 package broker
 
 import (
@@ -31,7 +32,8 @@ type Broker struct {
 	close    sync.Once
 }
 
-// Start serves until Close; ctx bounds the start alone. The broker creates no topic on demand.
+// Start loads what [Config.Dir] holds and serves until Close. ctx bounds the start alone. The broker creates no topic
+// on demand.
 func Start(ctx context.Context, cfg Config) (*Broker, error) {
 	// A second broker fails here, before it touches any data.
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", cmp.Or(cfg.Addr, "127.0.0.1:0"))
@@ -74,6 +76,7 @@ func (b *Broker) Close() error {
 	return nil
 }
 
+// logAdapter drops the line per request.
 type logAdapter struct{ log *slog.Logger }
 
 func (a logAdapter) Logf(level kfake.LogLevel, format string, args ...any) {

@@ -18,8 +18,9 @@ import (
 
 const (
 	// maxFrameBytes is Kafka's own socket.request.max.bytes.
-	maxFrameBytes        = 100 << 20
-	headTimeout          = 30 * time.Second
+	maxFrameBytes = 100 << 20
+	headTimeout   = 30 * time.Second
+	// The size does not count itself.
 	headBytes, sizeBytes = 8, 4
 )
 

@@ -1,5 +1,5 @@
-// Package mailbox is an SMTP server that shows mails on a page and delivers none. It listens on loopback only, asks for
-// no password and believes every sender.
+// Package mailbox is an SMTP server that delivers no mail: it keeps the last ones in memory and shows them on a page.
+// It listens on loopback only, asks for no password and believes every sender.
 package mailbox
 
 import (

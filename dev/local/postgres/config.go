@@ -1,7 +1,8 @@
-// Package postgres runs PostgreSQL as a child of this process, for development and tests, on a unix socket.
+// Package postgres runs PostgreSQL as a child of this process, for development and tests: initdb once, then the server
+// on a unix socket.
 //
 // On Linux the child never outlives its parent. It trusts every user who may enter its socket's folder, which is its
-// own user alone. For root see identity_linux.go.
+// own user alone. It runs for root, too: see identity_linux.go.
 package postgres
 
 import (
@@ -23,7 +24,7 @@ type Config struct {
 	Settings map[string]string
 	// Log receives the output of the programs. Default: errors have its last lines.
 	Log io.Writer
-	// Account is for tests: root uses the account postgres or nobody, as where the kernel denies user namespaces.
+	// Account makes root use the account postgres or nobody, as where the kernel denies user namespaces. It is for tests.
 	Account bool
 
 	binDir    string // of [binaries.Ensure]

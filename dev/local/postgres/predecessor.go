@@ -16,6 +16,7 @@ import (
 // program may still be on its way.
 const predecessorGrace = 5 * time.Second
 
+// awaitPredecessor waits for the shutdown of a killed program's server.
 func awaitPredecessor(ctx context.Context, dir string) error {
 	for began := time.Now(); ; {
 		pid, isStopping := readPostmaster(dir)

@@ -29,6 +29,7 @@ func isAlive(pid int) bool {
 	return state != "" && state != "Z"
 }
 
+// isHalted includes a process that is gone.
 func isHalted(pid int) bool {
 	state, _ := readStat(pid)
 	return state == "T" || !isAlive(pid)

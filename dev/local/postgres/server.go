@@ -24,8 +24,8 @@ type Server struct {
 	done    chan struct{}
 }
 
-// Start returns once the server answers, which runs until Stop, Kill or the end of this process. The context bounds the
-// start alone.
+// Start creates the cluster if there is none and returns once the server answers. The context bounds the start alone.
+// The server runs until Stop, Kill or the end of this process.
 func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if cfg.Log == nil {
 		cfg.Log = io.Discard

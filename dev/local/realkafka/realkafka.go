@@ -1,5 +1,6 @@
-// Package realkafka runs a real Apache Kafka without Docker, for tests and `go run ./dev/cmd/devstack kafka`: KRaft in
-// one Java process. It needs Java 17 or newer, and mvn for the first start, which fetches the jars.
+// Package realkafka runs a real Apache Kafka without Docker, for tests and `go run ./dev/cmd/devstack kafka`: one KRaft
+// node in one Java process, its jars fetched through Maven into the user's cache. It needs Java 17 or newer, and mvn
+// for the first start.
 package realkafka
 
 import (
@@ -58,7 +59,8 @@ const (
 	stopTimeout  = 20 * time.Second
 )
 
-// Start waits until Kafka answers. If it fails, no process is left. On Linux the process ends with this one.
+// Start fetches the jars, prepares a new data folder and waits until Kafka answers. If it fails, no process is left. On
+// Linux the process ends with this one.
 func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	cfg.Addr = cmp.Or(cfg.Addr, "127.0.0.1:0")
 	if cfg.Progress == nil {

@@ -22,8 +22,8 @@ update public.dead_letter
 set edited_headers = $2, edited_payload = $3, edited_by = $4, edited_at = clock_timestamp()
 where id = $1`
 
-// Edit replaces parts of a waiting dead letter's record for the next replay, which checks them. The original stays. A
-// later edit adds to an earlier one.
+// Edit replaces parts of a waiting dead letter's record for the next replay, which checks them. The original stays
+// readable. A later edit adds to an earlier one.
 func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l Letter, err error) {
 	if len(e.Set) == 0 && e.Payload == nil {
 		return l, &Error{CodeNothingToEdit, "neither headers nor payload are given"}

@@ -136,7 +136,7 @@ func (l Letter) CorrelationID() string {
 	return e.CorrelationID()
 }
 
-// Parked reports whether the record has not failed: see [ClassParked].
+// Parked reports whether the dead letter waits without having failed.
 func (l Letter) Parked() bool { return l.Class == ClassParked }
 
 // KeyStart returns the key's part in the column key_start, which orders dead letters: an index has a limit.
@@ -151,10 +151,10 @@ const CopyType = "twinbox.dead-letter.v1"
 // copiedPrefix begins the record's attributes in a copy, such as dlq_ce_type.
 const copiedPrefix = "dlq_"
 
-// Copy returns the dead letter as an event for other tools, written by source, with its own id and type. It has the
-// record's payload byte for byte, or null for an empty one, and the record's key, or a hash of a key that is not text
-// of 1 to 1024 bytes. It keeps headers that are text, the last of two with one name; attributes get the prefix dlq_.
-// The reason has KIP-1191's header names where there are any.
+// Copy returns the dead letter as an event for other tools, written by source. The event has its own id and type and
+// follows from the dead event. It has the record's payload byte for byte, or null for an empty one. It has the record's
+// key, or a hash of a key that is not text of 1 to 1024 bytes. It keeps headers that are text, the last of two with one
+// name; attributes get the prefix dlq_. The reason has KIP-1191's header names where there are any.
 func (l Letter) Copy(source string) event.Event {
 	headers := map[string]string{}
 	for _, h := range l.Headers {

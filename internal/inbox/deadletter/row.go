@@ -121,7 +121,8 @@ func LockKeys(ctx context.Context, tx pgx.Tx, ids ...int64) error {
 	return nil
 }
 
-// Lock locks a waiting dead letter's key, then the dead letter, and reads it, or returns [ErrNotWaiting].
+// Lock reads a waiting dead letter and locks first its key and then the dead letter. The error is [ErrNotWaiting] if
+// there is none.
 func Lock(ctx context.Context, tx pgx.Tx, id int64) (Letter, error) {
 	if err := LockKeys(ctx, tx, id); err != nil {
 		return Letter{}, err
@@ -135,7 +136,8 @@ select ` + Columns + ` from public.dead_letter
 where consumer = $1 and state = 'waiting' and (key_start, version, id) > ($2, $3, $4) and %s
 order by key_start, version, id limit 1`
 
-// Next returns the consumer's first selected dead letter behind a position, by key, version and id, or [ErrNotWaiting].
+// Next returns the consumer's first selected dead letter behind a position, by key, version and id. The error is
+// [ErrNotWaiting] if there is none.
 func Next(ctx context.Context, db audit.Querier, behind Letter, f Filter) (Letter, error) {
 	condition, args := f.Where(5)
 	position := []any{behind.Consumer, KeyStart(notNull(behind.Key)), behind.Version, behind.ID}

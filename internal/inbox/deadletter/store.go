@@ -33,8 +33,8 @@ func list[T any](ctx context.Context, s *Store, f Filter, sql string, row pgx.Ro
 	return found, nil
 }
 
-// Get returns a dead letter, with its record if content is set, and the actions on it, oldest first, or an [*Error]
-// with [CodeNotFound].
+// Get returns a dead letter, with its record if content is set, and the actions on it, oldest first. The error is an
+// [*Error] with [CodeNotFound] if there is none.
 func (s *Store) Get(ctx context.Context, id int64, content bool) (Letter, []audit.Action, error) {
 	l, err := get(ctx, s.pool, id, "")
 	if err != nil {

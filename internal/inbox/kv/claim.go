@@ -9,7 +9,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// The id had its effect before.
+// errDone means that the id had its effect before.
 var errDone = errors.New("done before")
 
 // claim returns the claim's revision, or errDone. Each decision is a conditional write: a read may return old data.

@@ -24,7 +24,7 @@ const (
 	Apply OutagePolicy = "apply"
 )
 
-// Config is valid as its zero value.
+// Config configures an inbox. The zero value is valid.
 type Config struct {
 	// Owner names this instance, uniquely, and is the same after a restart. A process takes over its own name's claims
 	// immediately, and others after HandlerTimeout. Default: a random name.

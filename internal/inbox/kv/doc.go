@@ -23,7 +23,8 @@
 //
 // So give the effect a key that the receiver recognises, such as the event's id as an Idempotency-Key.
 //
-// There is no order, no version, no comparison of payloads and no table of dead letters.
+// There is no order, no version, no comparison of payloads and no table of dead letters. The outcomes [Applied],
+// [Duplicate] and [Failed] are those of [example.com/twinbox/internal/inbox].
 //
 // # The protocol
 //
@@ -33,7 +34,8 @@
 //	store    put "done" over this "began" and nothing else            another one there: duplicate, found late
 //	cache    note the id, now that the store has said yes
 //
-// A conditional write decides, because a replica may answer a read with old data. An event costs two round trips.
+// A conditional write decides whether an id is new: a replica of the store may answer a read with old data. An event
+// costs two round trips.
 //
 // A process takes over its own "began", and an earlier life's of the same [Config.Owner], immediately. It takes over
 // any other when that has not changed for as long as a handler may take, measured on the local clock.
@@ -41,5 +43,6 @@
 // # Memory
 //
 // An id of any length takes 32 bytes, and about 200 with the cache's overhead: 20 MB for the default of 100,000 ids.
-// In the store an id is a record of about 150 bytes, and NATS keeps an index of the bucket's keys in memory.
+// TestAnIDTakesSoManyBytes holds that. In the store an id is a record of about 150 bytes, and NATS keeps an index of
+// the bucket's keys in memory.
 package kv

@@ -34,7 +34,7 @@ type Inbox struct {
 	away    atomic.Bool
 }
 
-// New reports all mistakes of the configuration.
+// New returns an inbox that remembers in the store.
 func New(store Store, cfg Config) (*Inbox, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -48,6 +48,7 @@ func New(store Store, cfg Config) (*Inbox, error) {
 	return &Inbox{cfg: cfg, store: store, life: rand.Text(), cache: known, twins: newTwins(), metrics: m}, nil
 }
 
+// call is one delivery under way.
 type call struct {
 	*Inbox
 	consumer, id string

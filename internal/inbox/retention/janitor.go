@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Config needs a Pool and a Retention.
+// Config configures a janitor. Pool and Retention are required.
 type Config struct {
 	Pool *pgxpool.Pool
 	// Retention is how long an event is remembered, from its own time. The inbox forgets whole days, so it is up to a day
@@ -116,7 +116,7 @@ func (j *Janitor) readClocks(ctx context.Context) (clocks, error) {
 const lockJanitor = `
 select pg_try_advisory_xact_lock(hashtextextended('inbox/janitor', 0)), set_config('lock_timeout', '500ms', true)`
 
-// change gives way to other transactions: writers would wait behind it. done is false if another janitor works.
+// done is false if another janitor works. change gives way to other transactions: writers would wait behind it.
 func (j *Janitor) change(ctx context.Context, what string, result any, sql string, args ...any) (done bool, err error) {
 	err = pgx.BeginFunc(ctx, j.cfg.Pool, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, lockJanitor).Scan(&done, nil)

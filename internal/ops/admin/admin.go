@@ -29,21 +29,29 @@ import (
 // Prefix is where the API lives.
 const Prefix = "/admin/v1/"
 
-// Config describes one service.
+// Config is one service as its operators see it.
 type Config struct {
+	// Service names it, Environment the place where it runs.
 	Service, Environment string
 	// Token authorizes callers. Empty: the operations are off, and every call is refused.
-	Token     string
-	Pool      *pgxpool.Pool
-	Publisher relay.ContextPublisher // of republished events
-	Topics    Topics
+	Token string
+	Pool  *pgxpool.Pool
+	// Publisher sends republished events.
+	Publisher relay.ContextPublisher
+	// Topics are those that the service writes to.
+	Topics Topics
+	// Records reads the records of these topics.
 	Records   Records
 	Consumers []Consumer
-	Metrics   prometheus.Gatherer
-	Mails     Mails                    // nil: the service sends none
-	Readiness func() service.Readiness // of /readyz
-	Tell      Teller                   // nil: a story has only events
-	Log       *slog.Logger
+	// Metrics hold the consumers' counts.
+	Metrics prometheus.Gatherer
+	// Mails is nil where the service sends none.
+	Mails Mails
+	// Readiness is the report of /readyz, with the causes.
+	Readiness func() service.Readiness
+	// Tell returns what the service's own tables know of an id. Default: nil, only its events.
+	Tell Teller
+	Log  *slog.Logger
 }
 
 const (
@@ -98,13 +106,14 @@ func guard(token string) func(http.Handler) http.Handler {
 	}
 }
 
-// In these headers a request names its service, and every answer its sender.
+// The headers in which a request names its service, and every answer its sender.
 const (
 	HeaderService     = "Twinbox-Service"
 	HeaderEnvironment = "Twinbox-Environment"
 )
 
-// addressed checks within the changing request: after a separate check the address could begin to lead elsewhere.
+// addressed checks the address within the changing request. A separate check before it would leave a moment in which
+// the address can begin to lead elsewhere.
 func addressed(service, environment string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -20,9 +20,10 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// document checks requests against api/admin.yaml, so a null, empty or zero member never means "no condition".
+// document checks requests against api/admin.yaml. So a null, empty or zero member never means "no condition", in any
+// operation.
 type document struct {
-	operations map[string]operation
+	operations map[string]operation // by method and path
 }
 
 type operation struct {
@@ -35,7 +36,7 @@ const documentURL = "https://example.com/admin.yaml"
 
 var loadDocument = sync.OnceValues(func() (*document, error) {
 	compiler := jsonschema.NewCompiler()
-	compiler.AssertFormat()
+	compiler.AssertFormat() // a time that is none
 	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(api.Admin))
 	if err == nil {
 		err = compiler.AddResource(documentURL, whole)
@@ -46,7 +47,7 @@ var loadDocument = sync.OnceValues(func() (*document, error) {
 	d := &document{operations: map[string]operation{}}
 	for path, methods := range members(whole, "paths") {
 		for method, described := range members(methods) {
-			if method == "parameters" {
+			if method == "parameters" { // of the path
 				continue
 			}
 			place := documentURL + "#/paths/" + url.PathEscape(strings.ReplaceAll(path, "/", "~1")) + "/" + method

@@ -63,6 +63,7 @@ func (s handlers) discard(
 	return noted(result, ""), err
 }
 
+// Notes of changes of dead letters.
 const (
 	noteReplayDryRun = "Payloads and contracts were checked. The order of the keys and the handlers were not tried: " +
 		"a dead letter may still fail or be refused."
@@ -84,7 +85,7 @@ func noted(result audit.Result, dryRun string) audit.Result {
 
 type Consumer struct {
 	Name, Topic string
-	// Replay handles the picked dead letters of this consumer again.
+	// Replay handles this consumer's dead letters again that the filter picks.
 	Replay func(ctx context.Context, f deadletters.Filter, o inbox.Options) error
 }
 
@@ -99,7 +100,7 @@ func checkAll(filter deadletters.Filter, all bool) error {
 	return nil
 }
 
-// replay runs one consumer after the other: rate and limit are for all together.
+// replay runs one consumer after the other: rate and limit are for all of them together.
 func (s handlers) replay(
 	ctx context.Context, change audit.Change, asked adminapi.ReplayRequest,
 ) (audit.Result, error) {

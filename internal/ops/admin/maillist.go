@@ -17,14 +17,17 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// MailList has mails, each the effect of a lease of one handler. The audit's actions are part of each change.
+// MailList is a list of mails, each the effect of a lease of one handler (package lease). Every change stores an action
+// of kind mail in the audit, in its own transaction.
 type MailList struct {
 	Pool    *pgxpool.Pool
-	Handler string
-	// Query selects id (uuid), event_id, template, user_id (uuid of the subject: a user, an order), recipient,
-	// correlation_id, created_at. Conditions are added on the first four, so its tables should have indexes for them.
+	Handler string // of their leases
+	// Query selects the service's mails: id (uuid), event_id, template, user_id (uuid of the subject: a user, an order),
+	// recipient, correlation_id, created_at. Conditions are added on the first four, so its tables should have indexes
+	// for them.
 	Query string
-	// Sent adds to the transaction that marks mails as sent; Committed runs after it. Default: neither.
+	// Sent stores what else follows from mails that an operator reports as sent, in that transaction. Committed runs
+	// after it. Default: neither.
 	Sent      func(ctx context.Context, tx pgx.Tx, sent ...lease.Settled) error
 	Committed func()
 }
@@ -32,6 +35,7 @@ type MailList struct {
 // A mail is sent when its lease is done.
 const stateOf = `case lease.state when 'done' then 'sent' else lease.state end`
 
+// $1 is the handler.
 func (l *MailList) from() string {
 	return ` from (` + l.Query + `) mail join lease on lease.event_id = mail.event_id and lease.handler = $1 `
 }
@@ -59,8 +63,9 @@ func (l *MailList) List(ctx context.Context, q adminapi.ListMailsParams) ([]admi
 	return listed, nil
 }
 
-// Retry makes uncertain, failed and skipped mails pending, due immediately, with zero attempts and the same Message-ID.
-// An uncertain mail may arrive twice. A repetition changes nothing.
+// Retry makes uncertain, failed and skipped mails pending, due immediately, with zero attempts. The next attempt
+// carries the same Message-ID. An uncertain mail may arrive twice: the operator accepts that. A repetition changes
+// nothing.
 func (l *MailList) Retry(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	return l.settle(ctx, ids, c, settlement{
 		verb: "retry", from: []adminapi.MailState{adminapi.Uncertain, adminapi.Failed, adminapi.Skipped},
@@ -91,7 +96,7 @@ func (l *MailList) MarkSent(ctx context.Context, ids []string, c audit.Change) (
 
 type settlement struct {
 	verb   string
-	from   []adminapi.MailState
+	from   []adminapi.MailState // the states in which it means something
 	to     adminapi.MailState
 	change func(ctx context.Context, tx pgx.Tx, events []string) error
 }
@@ -102,6 +107,7 @@ type lockedMail struct {
 	State   adminapi.MailState
 }
 
+// settle changes all mails in a fitting state in one transaction with their audit rows.
 func (l *MailList) settle(
 	ctx context.Context, ids []string, c audit.Change, s settlement,
 ) (result audit.Result, err error) {
@@ -164,7 +170,7 @@ const storyConditions = `
 where mail.id = $2 or mail.user_id = $2 or mail.event_id = $3
 order by mail.id limit 1000`
 
-// Tell returns the steps of the mails with this id, subject or event, with the operators' actions.
+// Tell returns the steps of the mails with an id, of their subject or of their event, with the operators' actions.
 func (l *MailList) Tell(ctx context.Context, id string) (told Told, err error) {
 	var parsed *uuid.UUID
 	if u, err := uuid.Parse(id); err == nil {

@@ -9,7 +9,7 @@ import (
 
 // Mails is the list of mails of a service that sends them.
 type Mails interface {
-	// List returns mails in the order of their ids; an empty condition picks all.
+	// List returns mails in the order in which they were listed; an empty condition picks all.
 	List(ctx context.Context, q adminapi.ListMailsParams) ([]adminapi.Mail, error)
 	// Retry and MarkSent return how many mails they settled, and why not the others. A dry run changes nothing.
 	Retry(ctx context.Context, ids []string, c audit.Change) (audit.Result, error)

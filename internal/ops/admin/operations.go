@@ -78,6 +78,7 @@ type call struct {
 
 type nothing = struct{}
 
+// decode reads the body or, where the operation has none, its parameters.
 func decode[R any](c call) (asked R, err error) {
 	if c.hasBody {
 		return web.Decode[R](c.w, c.r)

@@ -20,6 +20,7 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
+// What the audit trail calls the things of an outbox.
 const (
 	kindOutbox    = "outbox"
 	kindOutboxKey = "outbox_key"
@@ -117,7 +118,7 @@ func (s handlers) cancelScheduled(
 	}, nil
 }
 
-// republish stores an audit row for its beginning and one for its end: the broker knows no transaction.
+// republish stores two audit rows, one for its beginning and one for its end: the broker knows no transaction.
 func (s handlers) republish(
 	ctx context.Context, change audit.Change, asked adminapi.RepublishRequest,
 ) (audit.Result, error) {
@@ -175,7 +176,7 @@ func (c *counting) PublishContext(ctx context.Context, topic string, msgs ...*me
 	return nil
 }
 
-// Topics are those that a service writes to.
+// Topics answers questions about the topics that a service writes to.
 type Topics interface {
 	// Partitions returns the number of partitions of each existing topic.
 	Partitions(ctx context.Context) (map[string]int32, error)
@@ -183,7 +184,7 @@ type Topics interface {
 	Behind(ctx context.Context, topic string) (map[string]int64, error)
 }
 
-// Records reads the log from one offset on and before another.
+// Records reads records of topics, from one offset on and before another.
 type Records interface {
 	ReadLog(ctx context.Context, topic string, partition int32, from, to int64) ([]*message.Message, error)
 }

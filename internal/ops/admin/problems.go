@@ -59,7 +59,7 @@ var sentinels = []struct {
 // badText is the database's code for a text that it cannot compare. All such text is the caller's.
 const badText = "22021"
 
-// Of requests that outlived the drain.
+// closed are the codes of a request that outlived the drain.
 var closed = []string{"postgres_pool_closed", "kafka_client_closed"}
 
 // mapError returns nil for a defect.

@@ -165,6 +165,7 @@ func (f figures) having(label string, values ...string) figures {
 	return picked
 }
 
+// Nil: the metric has no figures.
 func (f figures) sum(name string, label ...string) (sum *float64) {
 	for _, one := range f[name] {
 		if len(label) == 0 || slices.Contains(label[1:], one.labels[label[0]]) {

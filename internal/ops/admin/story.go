@@ -25,8 +25,9 @@ import (
 // Told has the kind, the steps and the related ids that a service's own tables know of an id.
 type Told = adminapi.Story
 
-// Teller searches a service's own tables, by indexes, for the id of a user, an event or a mail, or a mistyped text. It
-// returns ids, states and times: no address, no name, no payload. The steps need not name the service.
+// Teller returns what a service's own tables know of an id, which may be a user's, an event's, a mail's, or a mistyped
+// text. It reads by indexes, and returns ids, states and times: no address, no name, no payload. The steps need not
+// name the service.
 type Teller func(ctx context.Context, id string) (Told, error)
 
 func (s handlers) story(ctx context.Context, asked adminapi.GetStoryParams) (told adminapi.Story, err error) {
@@ -60,7 +61,7 @@ func (t *story) setKind(kind adminapi.StoryKind) { t.Kind = cmp.Or(t.Kind, kind)
 
 func (t *story) relate(ids ...string) { t.Related = append(t.Related, ids...) }
 
-// askOutbox also finds what operators did to the keys since then.
+// askOutbox finds an event, or the events of a key, and what operators did to the keys since then.
 func (t *story) askOutbox(ctx context.Context) error {
 	found, err := trail.ReadTrace(ctx, t.Pool, t.ID, t.hint)
 	if err != nil {
@@ -110,7 +111,8 @@ func (t *story) addEvent(e trail.Entry) {
 	t.add(step)
 }
 
-// addedAt prefers the time in the id, of whole milliseconds: a caller sets the business time.
+// addedAt prefers the time in the id: a caller sets the business time. An id has whole milliseconds, so a business time
+// in the same millisecond is more exact.
 func addedAt(e trail.Entry) time.Time {
 	id, err := uuid.Parse(e.EventID)
 	if err != nil || id.Version() != 7 {
@@ -193,7 +195,7 @@ func (t *story) askLetterID(ctx context.Context) error {
 	number, isOwn := strings.CutPrefix(t.ID, t.Service+"/")
 	id, err := strconv.ParseInt(number, 10, 64)
 	if !isOwn || err != nil {
-		return nil
+		return nil // it is another id
 	}
 	letter, _, err := t.letters.Get(ctx, id, false)
 	if refused, is := errors.AsType[*deadletter.Error](err); is && refused.Code == deadletter.CodeNotFound {

@@ -15,7 +15,7 @@ import (
 const (
 	// stallTimeout is how long a client may take to read a line.
 	stallTimeout = 30 * time.Second
-	// A million steps write fewer lines, and a silent operation shows that it runs.
+	// progressEvery keeps an operation of a million steps from writing a million lines, and shows that a silent one runs.
 	progressEvery = 200 * time.Millisecond
 )
 
@@ -24,7 +24,7 @@ type lines struct {
 	call
 	control *http.ResponseController
 	done    atomic.Int64
-	total   atomic.Int64
+	total   atomic.Int64 // 0: not known
 
 	mu    sync.Mutex // the operation and its sign of life take turns
 	begun bool
@@ -49,7 +49,7 @@ func longChange[R any](operation changing[R]) handler {
 			return
 		}
 		if result.Count > 0 && !result.DryRun {
-			l.write(adminapi.Line{Done: &result.Count})
+			l.write(adminapi.Line{Done: &result.Count}) // it stays done
 		}
 		if !l.begun {
 			web.WriteProblem(c.w, c.r, err)

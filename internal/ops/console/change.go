@@ -14,8 +14,8 @@ import (
 )
 
 type verb struct {
-	Do, Doing, Done, Thing string // Replay, Replaying, Replayed, dead letter
-	Note                   string
+	Do, Doing, Done, Thing string // Replay, Replaying, Replayed; dead letter
+	Note                   string // what to know before
 	run                    func(ctx context.Context, c *change, progress func(int64)) (adminapi.Result, error)
 }
 
@@ -148,7 +148,7 @@ func resumeRelay(ctx context.Context, c *change, _ func(int64)) (adminapi.Result
 
 type outcome struct {
 	*change
-	ID       int
+	ID       int // of the operation
 	Progress int64
 	Result   adminapi.Result
 	Err      error

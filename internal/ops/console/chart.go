@@ -55,6 +55,7 @@ type chart struct {
 	Lines       []line
 }
 
+// A step in which a service did not answer is a gap.
 type line struct {
 	Name, Path string
 	Latest     *float64

@@ -1,8 +1,9 @@
 // Package console is the operators' page: where events are, why they wait, and what to do about dead letters. It is a
 // client of the services' admin listeners and serves any number of viewers from one poll per service.
 //
-// The services' token stays in the process. A browser without the session of the one-time link [Console.SignIn] sees
-// only the flow. A change needs a dry run, a reason and a name. Memory holds 15 minutes of history.
+// The services' token stays in the process. A browser without a session sees the flow, which needs no token. Everything
+// else needs the session that the one-time link of [Console.SignIn] begins. A change needs a dry run, a reason and a
+// name. Memory holds 15 minutes of history.
 package console
 
 import (
@@ -27,7 +28,7 @@ type Config struct {
 	Services []*client.Service // in the order of the page
 	// ReadOnly means that there is no token: the console shows only the flow.
 	ReadOnly bool
-	Links    []Link
+	Links    []Link   // other pages of the system
 	Hosts    []string // names under which the console may be asked, besides localhost and IP addresses
 	// Dir is the folder with the report of "twinbox verify". Default: the working directory.
 	Dir string
@@ -37,6 +38,7 @@ type Config struct {
 	Interval time.Duration
 }
 
+// Link leads to another page.
 type Link struct{ Title, URL string }
 
 // Console is safe for concurrent use.
@@ -45,7 +47,7 @@ type Console struct {
 	flow    *flow
 	changes *changes
 	session session
-	life    context.Context // of Run; changes end with it
+	life    context.Context // ends with the context of Run, and changes end with it
 	end     context.CancelFunc
 }
 
@@ -62,7 +64,7 @@ func New(cfg Config) *Console {
 	return c
 }
 
-// Run polls the services and serves the listener, which it closes, until ctx ends. Call it once.
+// Run polls the services and serves the listener, which it owns, until ctx ends. Call it once.
 func (c *Console) Run(ctx context.Context, ln net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
 	context.AfterFunc(ctx, c.end)
@@ -119,7 +121,7 @@ type session struct {
 	ends time.Time
 }
 
-// SignIn returns the path of the session's link.
+// SignIn returns the path that begins a session for the first browser that opens it.
 func (c *Console) SignIn() string {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()

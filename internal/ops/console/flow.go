@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	rateOver    = 5 * time.Second // of the mean
+	rateOver    = 5 * time.Second // what a rate is the mean of
 	pollTimeout = 8 * time.Second // of one service; with a silent database it answers after 4 s
 	idleFactor  = 5               // how much longer the interval is without viewers
-	viewedFor   = 5 * time.Second // since the last question; a page asks each second
+	viewedFor   = 5 * time.Second // how long someone who asked for the flow is a viewer; a page asks each second
 	answerAge   = 20 * time.Second
 )
 
@@ -164,8 +164,8 @@ func growth(old, cur *float64, seconds float64) *float64 {
 type station struct {
 	adminapi.Station
 	ID            string
-	Rate, Refused *float64
-	Spark         string
+	Rate, Refused *float64 // per second
+	Spark         string   // the path of its rate
 }
 
 type topic struct {
@@ -176,10 +176,10 @@ type topic struct {
 type lane struct {
 	Service, Verified           string
 	State                       adminapi.StationState
-	Metrics, API, OperationsAPI string
+	Metrics, API, OperationsAPI string // addresses
 	Stations                    []station
 	Topics                      []topic
-	Joined                      bool // the lane above ends at an inbox here
+	Joined                      bool // the lane above ends at an inbox of this service
 	Back                        bool // it runs from right to left, from where the lane above ends
 }
 
@@ -240,7 +240,7 @@ func (f *flow) lanes(now time.Time) (all []lane) {
 	return all
 }
 
-// The slowest reader's records wait on the topic: unknown where a reader is.
+// The records that its slowest reader has not read wait on the topic: unknown where a reader is.
 func (f *flow) topic(home *watched, name string, now time.Time) topic {
 	written := home.last().find("topic", name)
 	written.Kind, written.Name = "topic", name
@@ -272,7 +272,7 @@ func (l *lane) join(above lane) {
 type cause struct {
 	service.Cause
 	Services []string
-	Effects  []effect
+	Effects  []effect // for each of them
 	State    adminapi.StationState
 	Verb     string // of the button that ends it
 	Consumer string
@@ -352,12 +352,13 @@ func rank(state adminapi.StationState) int {
 }
 
 type frame struct {
-	Causes  []cause
-	Lanes   []lane
-	Charts  []chart
-	Ended   []ended
-	Now     time.Time
-	Operate bool // with the viewer's actions
+	Causes []cause
+	Lanes  []lane
+	Charts []chart
+	Ended  []ended
+	Now    time.Time
+	// Operate adds the viewer's actions.
+	Operate bool
 }
 
 // Headline is for screen readers. It changes only when a cause begins or ends.

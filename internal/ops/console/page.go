@@ -47,7 +47,7 @@ func hashOf(content []byte) string {
 
 type page struct {
 	Title    string
-	Body     template.HTML // of the page's own template
+	Body     template.HTML // what the page's own template made
 	Operate  bool
 	ReadOnly bool
 	Links    []Link
@@ -56,7 +56,7 @@ type page struct {
 }
 
 type content struct {
-	name, title string
+	name, title string // of its template, and of the page
 	data        any
 }
 

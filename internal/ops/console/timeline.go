@@ -34,7 +34,7 @@ const (
 type picture struct {
 	Width, Height int
 	Rows          []row
-	Way           string
+	Way           string // the path through the dots
 	Dots          []dot
 	More          int // steps that are not in the picture
 }

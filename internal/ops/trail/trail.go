@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// Entry is an event of the outbox.
+// Entry is an event as stored in the outbox.
 type Entry struct {
 	Position    int64     `json:"position"`
 	EventID     string    `json:"event_id"`
@@ -25,8 +25,8 @@ type Entry struct {
 	Topic       string    `json:"topic"`
 	Key         string    `json:"key"`
 	Version     int64     `json:"version"`
-	OccurredAt  time.Time `json:"occurred_at"` // business time
-	Bytes       int       `json:"bytes"`
+	OccurredAt  time.Time `json:"occurred_at"`      // business time
+	Bytes       int       `json:"bytes"`            // of the payload
 	State       string    `json:"state"`            // published, waiting, held or discarded
 	Correlation string    `json:"-"`                // what it carries, else its own id
 	Causation   string    `json:"-"`                // the event from which it follows; empty: none
@@ -64,8 +64,8 @@ const keptSQL = `select coalesce(min(position), 0), coalesce(max(position), 0) f
 const tailPositions = 200_000
 
 // ReadTail returns the newest entries in the order of their positions. A transaction that commits late puts its entries
-// below ones that were read before. After 200,000 positions, with too few entries and older rows left, rest is the
-// Before of the next call; else 0.
+// below ones that were read before. One call reads at most 200,000 positions. If it found fewer than requested and
+// older rows are kept, rest is the Before of the next call; else 0.
 func ReadTail(ctx context.Context, db relay.DB, t Tail) (entries []Entry, rest int64, err error) {
 	var oldest, newest int64
 	if err := db.QueryRow(ctx, keptSQL).Scan(&oldest, &newest); err != nil {
@@ -93,13 +93,14 @@ type Hint struct {
 	At  time.Time // when it was added, give or take a minute
 }
 
-// Trace has the events of an id.
+// Trace is what an outbox knows of an id.
 type Trace struct {
 	OfKey []Entry // the newest events whose key it is, at most 1000, in the order of their positions
-	// Events have the id: two if it was given twice, none if it was not added here or its partition is dropped.
+	// Events are those with the id, two if it was given twice. Empty: none was added here, or its partition is dropped.
 	Events []Entry
 	Caused []Entry // events that follow from the event, the request or the trace of the id, at most 1000
-	// NeedsHint: the id is no UUIDv7, and the outbox no longer knows when it was given.
+	// NeedsHint reports that only a [Hint] can find the event: its id is no UUIDv7, and the outbox no longer knows when
+	// it was given.
 	NeedsHint bool
 }
 
@@ -123,7 +124,8 @@ where event_id between $1::text::uuid and $2::text::uuid`
 	givenAt = `select added_at from public.outbox_given_id where event_id = $1::text::uuid`
 )
 
-// noScans forces the summaries: for a partition that was never analysed the planner would read the whole table.
+// noScans forces the summaries. The planner expects them to be useless for a partition that was never analysed, and
+// would read the whole table, or all of it by the index of positions.
 const noScans = `set local enable_seqscan = off; set local enable_indexscan = off; set local enable_indexonlyscan = off;
 set local max_parallel_workers_per_gather = 0; set local jit = off`
 
@@ -163,6 +165,7 @@ const (
 	aroundHint  = time.Minute
 )
 
+// findForeign searches near the events whose ids carry about that time.
 func (t *Trace) findForeign(ctx context.Context, tx pgx.Tx, id string, at time.Time) error {
 	around := aroundHint
 	if at.IsZero() {
@@ -182,7 +185,7 @@ func (t *Trace) findForeign(ctx context.Context, tx pgx.Tx, id string, at time.T
 	case err != nil:
 		return fmt.Errorf("look for neighbours: %w", err)
 	case last < first:
-		return nil
+		return nil // nothing was added then
 	}
 	// The row may be next to the first or the last of them.
 	t.Events, err = listEntries(ctx, tx, tracedNearID, first-neighbours, last+neighbours, id)
@@ -199,7 +202,7 @@ func idAt(at time.Time, digit string) string {
 }
 
 func listEntries(ctx context.Context, db relay.DB, sql string, args ...any) ([]Entry, error) {
-	rows, _ := db.Query(ctx, sql, args...)
+	rows, _ := db.Query(ctx, sql, args...) // its error is that of the rows
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Entry])
 	if err != nil {
 		return nil, fmt.Errorf("read outbox: %w", err)

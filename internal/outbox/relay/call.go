@@ -16,14 +16,14 @@ import (
 
 var (
 	errPublishTimeout = errors.New("outbox: the publisher did not answer in time")
-	// errBehind: the publisher may have taken the record.
+	// errBehind is the result of a record whose key failed earlier in the call. The publisher may have taken it.
 	errBehind = errors.New("outbox: an earlier record of the key failed")
 )
 
-// publishCall may outlive its session; the next call waits for its end.
+// publishCall is the publishing of some records. It may outlive its session; the next call waits for its end.
 type publishCall struct {
 	*Relay
-	singly  bool
+	singly  bool // the publisher gets one message at a time
 	results []error
 	ended   chan struct{}
 
@@ -75,7 +75,8 @@ func groupByTopic(records []record) map[string][]int {
 	return topics
 }
 
-// A record behind its key's first failure counts as failed, even if the publisher took it.
+// publishTopic makes the call for one topic. A record behind its key's first failure counts as failed, even if the
+// publisher took it.
 func (c *publishCall) publishTopic(ctx context.Context, topic string, records []record, indexes []int) {
 	messages, events := make([]*message.Message, len(indexes)), make([]*event.Event, len(indexes))
 	for i, index := range indexes {
@@ -159,7 +160,7 @@ func (c *publishCall) callPublisher(ctx context.Context, topic string, messages 
 	return c.cfg.Publisher.Publish(topic, messages...)
 }
 
-// wholeCallError makes the next attempt call for each message.
+// wholeCallError marks a call that failed as a whole: the next attempt makes a call for each message.
 type wholeCallError struct{ error }
 
 func (e wholeCallError) Unwrap() error  { return e.error }

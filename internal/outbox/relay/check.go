@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A CheckError lists all problems that keep a relay from working. Another attempt fails likewise.
+// A CheckError lists all problems that keep a relay from working. A new try changes nothing.
 type CheckError struct {
 	Problems []Problem
 }
@@ -67,7 +67,7 @@ func (e *CheckError) ask(ctx context.Context, conn *pgx.Conn, sql string, args .
 	return err
 }
 
-// checkServerSQL runs before the settings: it must see the synchronous_commit of this role's writers.
+// checkServerSQL runs before the settings: it must see synchronous_commit as the writers of this role have it.
 const checkServerSQL = `
 select code, detail
 from (values

@@ -22,59 +22,63 @@ import (
 type Config struct {
 	// Connect opens connections to the primary, not through a pooler of transactions.
 	Connect func(context.Context) (*pgx.Conn, error)
-	// Publisher takes a page of a topic per call. Its nil means that the events are durably taken, in the order of the
-	// call. For errors see [FailedIndexes], [Permanent] and [Unfinished]; after another one the relay sends each message
-	// again alone. With a [Log] the relay also heals.
+	// Publisher takes the events, a page of a topic per call. Its nil means that they are durably taken, in the order
+	// of the call. For its errors see [FailedIndexes], [Permanent] and [Unfinished]; after another error the relay
+	// sends each message again alone. With a [Log] the relay also heals.
 	Publisher message.Publisher
-	// Destination reports whether the publisher's server is down: then no key is parked. Optional.
+	// Destination is the state of the publisher's server. While it is down no key is parked. Optional.
 	Destination Destination
 
 	// Wake is [outbox.Outbox.Wake], or nil if this process adds no events.
 	Wake <-chan struct{}
 	// Listen lets a follower notify the leader of this process's commits, at most 50 times a second.
 	Listen bool
-	// Scheduled adds due events. Without it they wait for a leader that has one.
+	// Scheduled adds scheduled events when they are due. Without it they wait for a leader that has one.
 	Scheduled *outbox.Outbox
-	// PollMax is the longest pause between two polls. Default 250 ms.
+	// PollMax is the longest pause between two looks at the database. Default 250 ms.
 	PollMax time.Duration
 
-	// Lease is how long a leader that hangs or is cut off leads; a killed one 500 ms at most. Default 15 s.
+	// Lease is how long a leader that hangs or is cut off keeps the leadership. A killed one is replaced within 500 ms.
+	// Default 15 s.
 	Lease time.Duration
-	// PublishTimeout of a call; less than the lease. Default 10 s.
+	// PublishTimeout limits a call of the publisher. It must be shorter than the lease. Default 10 s.
 	PublishTimeout time.Duration
 	// BatchSize limits a page, in events: a crash sends one page again. Default 1,000.
 	BatchSize int
 
 	// PartitionSize is the range of a new table partition, in positions. Default 1,000,000.
 	PartitionSize int64
-	// Retention of a published table partition, for [Republish]. Default 72 h.
+	// Retention is how long a published table partition is kept, for [Republish]. Default 72 h.
 	Retention time.Duration
-	// IDRetention of ids that callers gave: at least as long as consumers remember ids. Default 240 h.
+	// IDRetention is how long an id that a caller gave is remembered: at least as long as consumers remember ids.
+	// Default 240 h.
 	IDRetention time.Duration
 
 	// Topics are looked at from the start of a leadership: a database that went back may not know them.
 	Topics []string
 	// HealWithin is the age up to which events that only the log has are healed without a confirmation. Default 10 min.
 	HealWithin time.Duration
-	// GroupTimeout is the session timeout of consumer groups. In a database that went back the relay waits that long,
-	// and at least twice PublishTimeout, before it looks at the log. Default 10 s.
+	// GroupTimeout is the session timeout of the consumers' groups. In a database that went back the relay waits that
+	// long, and at least twice PublishTimeout, before it looks at the log. Default 10 s.
 	GroupTimeout time.Duration
 
-	// MaxSilence is how long no event may move before [Relay.Healthy] fails. Default 1.5 times PublishTimeout.
+	// MaxSilence is how long no event may move before [Relay.Healthy] fails. Default one and a half times PublishTimeout.
 	MaxSilence time.Duration
-	// Name is the leader's in the cursor row. Default host and process id.
+	// Name identifies a leader in the cursor row. Default host and process id.
 	Name string
-	// Spans gives each call with an event of a sampled request a span. Optional.
-	Spans      *event.Spans
-	Log        *slog.Logger
+	// Spans gives each call with an event of a sampled request a span. Default none.
+	Spans *event.Spans
+	// Log takes the relay's log records. Default none.
+	Log *slog.Logger
+	// Registerer takes the metrics. Optional.
 	Registerer prometheus.Registerer
 
-	pollMin    time.Duration // after an event was found; it doubles up to PollMax
-	roundEvery time.Duration
-	retryMin   time.Duration
+	pollMin    time.Duration // the pause after an event was found; it doubles up to PollMax
+	roundEvery time.Duration // between the beginnings of two rounds
+	retryMin   time.Duration // the first pause after a failure
 	retryMax   time.Duration // the longest; at most a third of the lease
 
-	// A record is sent that often at least, and for that long, before its key is parked.
+	// attempts is how often a record is sent at least, and patience for how long, before its key is parked.
 	attempts       int
 	patience       time.Duration
 	parkedRetryMax time.Duration
@@ -143,14 +147,14 @@ type ContextPublisher interface {
 	PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error
 }
 
-// FailedIndexes is an error of a call with the indexes of its failed messages. All others are taken, but none of a key
-// before its first failed one.
+// FailedIndexes is an error of a call with the indexes of its failed messages. All others are taken. A key's later
+// messages must not have been taken before its first failed one.
 type FailedIndexes interface {
 	error
 	FailedIndexes() map[int]error
 }
 
-// Permanent is an error that another attempt cannot cure, such as a message that is too large.
+// Permanent is an error that another attempt cannot cure: the message is too large, for example.
 type Permanent interface {
 	error
 	Permanent() bool
@@ -161,7 +165,8 @@ func isPermanent(err error) bool {
 	return is && p.Permanent()
 }
 
-// Unfinished is an error of a call that ended before the message's answer. The key is not parked for it.
+// Unfinished is an error of a message that has not failed: the call ended before the answer. It is sent again, and its
+// key is not parked.
 type Unfinished interface {
 	error
 	Unfinished() bool
@@ -172,12 +177,13 @@ func isUnfinished(err error) bool {
 	return is && u.Unfinished()
 }
 
-// Destination is for [Config].
+// Destination is the state of the publisher's server; see [Config].
 type Destination interface {
 	// Report takes a failure to send. It does not block.
 	Report(err error)
+	// Down is true while the server is known to be down.
 	Down() bool
-	// Pause waits for d, or until the server is back. It fails only when ctx has ended.
+	// Pause waits for d, or until the server is back. It returns an error only when ctx has ended.
 	Pause(ctx context.Context, d time.Duration) error
 }
 

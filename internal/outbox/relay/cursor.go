@@ -14,16 +14,16 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// cursor is the row of outbox_cursor. It is polled in autocommit: a snapshot taken inside a transaction with an id
-// shows that very transaction as ended.
+// cursor is the row of outbox_cursor, loaded once per session. It is polled in autocommit: a snapshot taken inside a
+// transaction with an id shows that very transaction as ended.
 type cursor struct {
 	conn            *pgx.Conn
 	epoch           int64
 	limit, maxLimit int // rows of a page; limit is lower while rows are large
 
-	done   snapshot // all rows that it sees are published or held
+	done   snapshot // all rows that are visible in it are published or held
 	open   *window
-	stored int64
+	stored int64 // as the row has it
 	marks  landmarks
 	head   int64
 
@@ -31,7 +31,7 @@ type cursor struct {
 	ends *ends
 }
 
-// window is the rows that its snapshot sees and the one before does not.
+// window is the rows that are visible in its snapshot and not in the one before.
 type window struct {
 	snapshot
 	after    snapshot
@@ -43,8 +43,8 @@ type record struct {
 	Position int64
 	event.Event
 
-	end    *end
-	resent bool
+	end    *end // nil: the publisher has no log
+	resent bool // by a pass
 	lost   bool // it has no row
 }
 
@@ -60,7 +60,7 @@ func (r *record) key() key { return key{r.Topic, r.Key} }
 
 var (
 	errDeposed = errors.New("outbox: another relay leads")
-	// errWentBack: it is a different server.
+	// errWentBack means that the server's transaction ids are lower than before: it is a different server.
 	errWentBack = errors.New("outbox: transaction ids went back")
 )
 
@@ -89,7 +89,7 @@ func (c *cursor) lead(ctx context.Context, name string) error {
 	return nil
 }
 
-// adoptSQL writes some 100,000 rows a second: a usual timeout would end it in a large outbox.
+// adoptSQL is one transaction. It writes some 100,000 rows a second, so a usual timeout would end it in a large outbox.
 const adoptSQL = `
 set local statement_timeout = 0;
 select public.outbox_adopt_cluster() from public.outbox_cursor
@@ -113,8 +113,8 @@ type now struct {
 	nextDue *time.Duration // nil: none is scheduled
 }
 
-// pollSQL's snapshot is taken before it runs: a row that the snapshot sees lies at or below the head. "select
-// last_value" would read a number that nextval is just about to give out.
+// pollSQL takes no transaction id, and its snapshot is taken before it runs: a row that is visible in the snapshot lies
+// at or below the head. "select last_value" would read a number that nextval is just about to give out.
 const pollSQL = `
 select pg_current_snapshot()::text, coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0), pg_backend_pid(),
     paused_at is not null, (select min(due_at) - clock_timestamp() from public.outbox_scheduled)
@@ -164,7 +164,7 @@ func (c *cursor) newest() snapshot {
 	return c.done
 }
 
-// next returns nil if no transaction has ended since the last window.
+// next returns the open window, unless it is published, or the one behind it; nil if no transaction has ended since.
 func (c *cursor) next(n now) *window {
 	if c.open != nil && !c.open.complete {
 		return c.open
@@ -199,7 +199,7 @@ func (c *cursor) page(ctx context.Context, w *window) (page []record, more bool,
 	return c.read(ctx, pageSQL, w.position, w.after.text, w.text)
 }
 
-// pageBytes bounds the payloads of a page, but for its last record.
+// pageBytes bounds the payloads of a page. One larger record is a page of its own.
 const pageBytes = 8 << 20
 
 func (c *cursor) read(ctx context.Context, sql string, args ...any) (page []record, more bool, err error) {
@@ -220,7 +220,7 @@ func (c *cursor) read(ctx context.Context, sql string, args ...any) (page []reco
 }
 
 func readRecords(ctx context.Context, db DB, sql string, args ...any) (page []record, bytes int, err error) {
-	rows, _ := db.Query(ctx, sql, args...)
+	rows, _ := db.Query(ctx, sql, args...) // its error is that of the rows
 	defer rows.Close()
 	for bytes < pageBytes && rows.Next() {
 		r, err := pgx.RowToStructByPos[record](rows)
@@ -243,7 +243,8 @@ const setWindow = `
     mark_h = $6::bigint[] || case when $7 then array[$8::bigint] else '{}' end, head = $8,
     up_to = $9, ends = coalesce($10::jsonb, ends)`
 
-// storePage makes w, or nil, the open window, published up to its position. A former leader gets errDeposed.
+// storePage makes w the open window, published up to its position; nil: none is open. It comes before the page is sent:
+// see the package's documentation. A former leader gets errDeposed and sends nothing.
 func (c *cursor) storePage(
 	ctx context.Context, w *window, page []record, also *pgx.Batch,
 ) (paused bool, err error) {
@@ -279,7 +280,7 @@ func (c *cursor) storePage(
 	return paused, nil
 }
 
-// guarded runs a transaction if this relay leads. A successor waits for its end.
+// guarded runs a transaction if this relay leads, and keeps a successor out until its end.
 func (c *cursor) guarded(ctx context.Context, statements *pgx.Batch) error {
 	_, _, err := c.change(ctx, statements, `epoch = epoch`)
 	return err
@@ -288,7 +289,8 @@ func (c *cursor) guarded(ctx context.Context, statements *pgx.Batch) error {
 const changeSQL = `
 update public.outbox_cursor set %s where epoch = $1 returning pg_current_xact_id(), paused_at is not null`
 
-// change sets columns of the cursor row, with other statements in one transaction. The arguments begin with $2.
+// change sets columns of the cursor row, with other statements in one transaction, if there are any. The arguments
+// begin with $2.
 func (c *cursor) change(
 	ctx context.Context, also *pgx.Batch, set string, args ...any,
 ) (xid uint64, paused bool, err error) {
@@ -311,7 +313,7 @@ func (c *cursor) change(
 	return xid, paused, err
 }
 
-// IsPublished is the SQL condition that the cursor c has passed the row o, which may be held or discarded.
+// IsPublished is the SQL condition that the cursor c has passed the row o. Held and discarded rows are passed too.
 const IsPublished = `(pg_visible_in_snapshot(o.xid, c.done)
     or coalesce(o.position <= c.win_pos and pg_visible_in_snapshot(o.xid, c.win), false))`
 

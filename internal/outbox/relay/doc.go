@@ -3,9 +3,10 @@
 //
 // # A round
 //
-// A transaction takes its id and its rows' positions before it commits, and commits follow neither order. So the row
-// outbox_cursor has a snapshot, done: every row that it sees is published. The rows that the present snapshot sees and
-// done does not are the next window. No round waits for a running transaction: a later window has its rows.
+// A transaction takes its id and its rows' positions before it commits, and commits follow neither order. So the relay
+// remembers a snapshot, done, in the row outbox_cursor. Every row that is visible in it is published. The rows that are
+// visible in the present snapshot and not in done are the next window. Rows of running transactions belong to a later
+// window, and no round waits for them.
 //
 // The leader repeats these steps, each in autocommit on its one session:
 //
@@ -21,18 +22,19 @@
 //
 // # Nothing is lost or doubled
 //
-// Snapshots of one server only grow, so each committed row is in exactly one of the windows done0-C0, C0-C1, C1-C2.
-// Savepoints do not matter: a row's id and a snapshot are those of the top transaction.
+// Visibility is a function of a row's transaction id and a snapshot, and snapshots of one server only grow. So each
+// committed row is in exactly one of the windows done0-C0, C0-C1, C1-C2, and rolled back rows are in none. Savepoints
+// do not matter: id and snapshot are those of the top transaction.
 //
 // A page is stored before it is sent, so a successor sends that page again, and no other. The store's commit reaches
-// the disk after the commits of the page's writers, even with synchronous_commit = off: a crash of the server takes
-// back no event that was sent.
+// the disk after the commits of the page's writers, even if a writer had synchronous_commit = off: a crash of the
+// server takes back no event that was sent.
 //
 // # No key is inverted
 //
-// A writer locks the key's row in outbox_key, takes the next version and inserts, in one statement. The next writer
-// gets the lock after this one has ended. So a later event has the higher position, and each snapshot that sees it sees
-// the earlier ones. Within a page the publisher sends no record behind a failed one of its key.
+// A writer locks the key's row in outbox_key, takes the next version and inserts, in one statement. The writer of event
+// 2 gets the lock after the writer of event 1 has ended. So event 2 has the higher position, and each snapshot that
+// sees it sees event 1. Within a page the publisher sends no record behind a failed one of its key.
 //
 // # Where the scan starts
 //
@@ -48,16 +50,20 @@
 //
 // # What went back
 //
-// With a publisher that is a [Log], the relay heals what the database or the log lost
-// (docs/adr/0021-what-went-back-is-healed.md). watchLog, at the start of a round, looks at partitions of the log whose
-// end is not sure, and sends the rows and lost events of an ill one again. plan stores with each page where each
-// partition will end; account compares the acknowledged offsets with that.
+// With a publisher that is a [Log], the relay finds events that the database lost, and records that the log lost
+// (docs/adr/0021-what-went-back-is-healed.md). A round has three more calls, and no more statements while
+// all is well, but one for a point each second:
+//
+//  1. watchLog, at the start: it looks at partitions of the log whose end is not sure (look.go), and sends the rows and
+//     lost events of an ill one again (heal.go).
+//  2. plan, in the update that stores a page: where each partition of the log will end.
+//  3. account, behind a call: whether the acknowledged offsets are those that were planned.
 //
 // # Who leads
 //
-// The leader's session holds an advisory lock, and idle_session_timeout ends the session of one that hangs. Each
-// leadership raises the epoch, and every change of the cursor repeats it. A former leader's last call may land late,
-// and doubled, but in order (docs/adr/0003-one-relay-leads.md).
+// One relay leads: its session holds an advisory lock, and idle_session_timeout ends the session of a leader that
+// hangs. Each leadership raises the epoch, and every change of the cursor repeats it. A former leader's last call may
+// land late, and doubled, but in order (docs/adr/0003-one-relay-leads.md).
 //
 // # Files
 //
@@ -94,7 +100,7 @@
 // The relay cannot see manual writes: rows with their own xid or position, rows in a partition, another server's
 // changes applied to the table.
 //
-// A poll does not notice a sequence that was set back and has grown past the row's head again. Rows added before the
-// repair may be published out of their key's order. After a restore that lost the sequence's value, a relay must lead
+// A poll does not notice a sequence that was set back and has grown past the row's head again. Rows added to a sequence
+// set back may be published out of their key's order. After a restore that lost the sequence's value, a relay must lead
 // before writers start.
 package relay

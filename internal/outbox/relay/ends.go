@@ -17,20 +17,21 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Log is a publisher whose log can be read, so that the relay can heal what the database or the log lost. The relay
-// must be the only writer of its topics.
+// Log is a publisher whose log can be read. With one, the relay notices when the database or the log went back, and
+// heals it. The relay must be the only writer of its topics.
 type Log interface {
-	// PublishAcked publishes like a [ContextPublisher], and adds its record's [event.Origin] to the context of each
-	// acknowledged message. repeated: a record may be on the log twice.
+	// PublishAcked publishes like a [ContextPublisher]. The context of each acknowledged message then has its record's
+	// place, as an [event.Origin]. repeated reports that a record may be on the log twice.
 	PublishAcked(ctx context.Context, topic string, msgs ...*message.Message) (repeated bool, err error)
+	// PartitionOf returns the partition of a key in a topic with so many.
 	PartitionOf(key string, partitions int32) int32
-	// EachEnd calls each per partition, with the offsets of its first record and behind its last, or with an error;
-	// partition -1 is a whole topic.
+	// EachEnd calls each for every partition of the topics, with the offset of its first record and the one behind its
+	// last, or with an error; partition -1 is a whole topic.
 	EachEnd(
 		ctx context.Context, topics []string, each func(topic string, partition int32, start, end int64, err error),
 	) error
-	// ReadLog returns at least the first record of a partition from one offset on and before another, with its place in
-	// the message's context.
+	// ReadLog returns at least the first record of a partition from one offset on and before another. Their messages
+	// have their place in the context.
 	ReadLog(ctx context.Context, topic string, partition int32, from, to int64) ([]*message.Message, error)
 }
 
@@ -41,7 +42,7 @@ type topicPartition struct {
 
 func (p topicPartition) String() string { return p.topic + "/" + strconv.Itoa(int(p.number)) }
 
-// MarshalText makes it a name in the cursor row.
+// MarshalText and UnmarshalText make it a name in the cursor row.
 func (p topicPartition) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 func (p *topicPartition) UnmarshalText(text []byte) error {
@@ -51,16 +52,16 @@ func (p *topicPartition) UnmarshalText(text []byte) error {
 	return err
 }
 
-// storedEnd is explained in migrations/outbox/0010_ends.sql.
+// storedEnd is a partition in the cursor row; see migrations/outbox/0010_ends.sql.
 type storedEnd struct {
 	End      int64  `json:"end"`
 	Time     int64  `json:"time"`
 	Expected int64  `json:"expected"`
-	From     *int64 `json:"from,omitempty"` // rows above this position are sent again; nil: the partition is not ill
+	From     *int64 `json:"from,omitempty"` // the rows above this position are sent again; nil: the partition is not ill
 }
 
-// end is a partition of the log: ready to be published to, or to be looked at (look.go). A look finds it ready, or ill:
-// then passes heal it (heal.go, pass.go).
+// end is a partition of the log. It is ready to be published to, or to be looked at (look.go). A look finds that it is
+// ready, or ill: then passes heal it (heal.go, pass.go).
 type end struct {
 	topicPartition
 	stored      storedEnd
@@ -68,9 +69,9 @@ type end struct {
 	need        int64 // an end below it was lost, or never written
 	looked      bool  // known is the end behind all records that are done with
 	ready       bool
-	unread      bool // no look may have read all records below the end
+	unread      bool // the log may have records below its end that no look has read
 	hasLoss     bool // an acknowledged record is gone
-	isReported  bool // the loss is logged, and no pass has healed it yet
+	isReported  bool // a line reports the loss, and no pass has healed it yet
 	err         error
 }
 
@@ -88,7 +89,7 @@ type ends struct {
 	pointAt    time.Time
 	isRefused  bool // the cursor row has a refusal
 	confirmed  map[string]bool
-	changes    int // of versions and parked keys: rows read before must be read again
+	changes    int // of versions and parked keys: what was read before must be read again
 }
 
 const loadEndsSQL = `
@@ -96,6 +97,7 @@ select c.ends, c.up_to, c.looked_at, c.refused is not null,
     s.system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
 from public.outbox_cursor c cross join pg_control_system() s`
 
+// loadEnds begins a leadership. In a database that went back it waits for the records of a former leader.
 func (l *leader) loadEnds(ctx context.Context) error {
 	log, is := l.cfg.Publisher.(Log)
 	if !is {
@@ -140,6 +142,7 @@ var (
 	errNotClean  error = unfinishedError{errors.New("outbox: the records are not where the log ended")}
 )
 
+// unfinishedError keeps a key from being parked for it.
 type unfinishedError struct{ error }
 
 func (unfinishedError) Unfinished() bool { return true }
@@ -163,7 +166,7 @@ func (e *ends) whyNot(r *record) error {
 	return nil
 }
 
-// watchLog looks at the log where that is due. Before it returns true, the relay must not publish.
+// watchLog looks at the log where that is due. Nothing may be published before it returns true.
 func (l *leader) watchLog(ctx context.Context) (ready bool, err error) {
 	e := l.ends
 	switch now := time.Now(); {
@@ -225,8 +228,8 @@ func (e *end) doubt(need int64, lost bool) {
 	e.ready, e.unread, e.need, e.hasLoss, e.err = false, true, need, e.hasLoss || lost, errNotClean
 }
 
-// prepare looks at the partitions of a page, and parks keys whose partitions do not answer. After a change, such as of
-// versions, the page must be read again.
+// prepare looks at the partitions of a page, and parks keys whose partitions cannot be looked at. A look may give rows
+// other versions: then the page must be read again.
 func (l *leader) prepare(ctx context.Context, page []record) (settled settlement, changed bool, err error) {
 	began, pauses := time.Now(), failure.Backoff{Min: l.cfg.retryMin, Max: l.cfg.retryMax}
 	for attempt := 1; ; attempt++ {
@@ -343,8 +346,8 @@ type tally struct {
 	refused, missed int64
 }
 
-// account compares a call's acknowledgements with the known ends. A partition is clean if no record failed and the
-// offsets are exactly the next ones. Else all of its records count as failed.
+// account compares a call's acknowledgements with the known ends. A partition is clean if no record failed and they
+// have exactly the next offsets. All records of another one count as failed.
 func (l *leader) account(records []record, call *publishCall) {
 	if l.ends == nil {
 		return
@@ -389,7 +392,7 @@ func (t *tally) count(p topicPartition, place *event.Origin, result error) {
 	}
 }
 
-// isUnsent: the record is certainly not on the log.
+// isUnsent reports an error of a record that is certainly not on the log.
 func isUnsent(why error) bool {
 	o, is := errors.AsType[interface {
 		error

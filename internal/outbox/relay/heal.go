@@ -33,6 +33,7 @@ func (l *leader) makeReady(ctx context.Context, topics []string) error {
 	}
 }
 
+// unknownOf returns the events that the database lost, the oldest first.
 func unknownOf(looked []*finding) (lost []lostEvent) {
 	for _, f := range looked {
 		lost = append(lost, f.unknown...)

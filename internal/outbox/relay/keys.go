@@ -19,7 +19,7 @@ type ParkedKey struct {
 	Reason    string    `json:"reason"`
 	Permanent bool      `json:"permanent"` // the publisher refused the record as it is
 	Attempts  int       `json:"attempts"`  // of its first record, or series of attempts after that
-	ParkedAt  time.Time `json:"parked_at"`
+	ParkedAt  time.Time `json:"parked_at"` // first
 	RetryAt   time.Time `json:"retry_at"`
 	Held      int64     `json:"held"`
 	Position  int64     `json:"position"` // of the first held row; 0 if none
@@ -33,9 +33,9 @@ cross join lateral (select count(*) as held, coalesce(min(position), 0) as posit
 order by k.parked_at, k.topic, k.key
 limit $1`
 
-// Parked lists at most limit keys, the longest parked first.
+// Parked lists parked keys, the longest parked first.
 func Parked(ctx context.Context, db DB, limit int) ([]ParkedKey, error) {
-	rows, _ := db.Query(ctx, parkedSQL, limit)
+	rows, _ := db.Query(ctx, parkedSQL, limit) // its error is that of the rows
 	keys, err := pgx.CollectRows(rows, pgx.RowToStructByPos[ParkedKey])
 	if err != nil {
 		return nil, fmt.Errorf("list parked keys: %w", err)
@@ -47,10 +47,10 @@ func Parked(ctx context.Context, db DB, limit int) ([]ParkedKey, error) {
 type Overview struct {
 	Status
 	WaitingMore bool        `json:"waiting_more"` // at least Waiting events wait
-	Parked      []ParkedKey `json:"parked"`
+	Parked      []ParkedKey `json:"parked"`       // the longest parked first, at most 1000
 }
 
-// ReadOverview is like [ReadStatus], at one more moment.
+// ReadOverview reads it like [ReadStatus], at one more moment.
 func ReadOverview(ctx context.Context, db DB) (Overview, error) {
 	status, err := ReadStatus(ctx, db)
 	if err != nil {
@@ -63,13 +63,13 @@ func ReadOverview(ctx context.Context, db DB) (Overview, error) {
 const releaseKeySQL = `
 update public.outbox_parked set retry_at = clock_timestamp() where topic = $1 and key = $2`
 
-// Release lets the leader try the key's held rows again, usually within a second. A failure parks the key again. An
-// unparked key is [ErrNotParked].
+// Release lets the leader try the key's held rows again, usually within a second. If the first one fails again the key
+// is parked again. An unparked key is [ErrNotParked].
 func Release(ctx context.Context, db DB, topic, key string) error {
 	return changeRow(ctx, db, "release key", ErrNotParked, releaseKeySQL, topic, key)
 }
 
-// discardSQL locks the key before its row, as the leader does: else they deadlock.
+// discardSQL locks the key before its row, as the leader does, to avoid a deadlock.
 const discardSQL = `
 with locked as (
     select topic, key from public.outbox_parked where topic = $1 and key = $2 for update
@@ -82,8 +82,8 @@ with locked as (
 update public.outbox_parked k set retry_at = clock_timestamp()
 from gone where k.topic = gone.topic and k.key = gone.key`
 
-// Discard gives up the held row at the position, and releases its key. The event is not published: consumers see a gap
-// in the key's versions. A row that is not held is [ErrNotParked].
+// Discard gives up the held row of a parked key at the position, and releases the key. The event is not published; the
+// key's consumers see a gap in its versions. A row that is not held is [ErrNotParked].
 func Discard(ctx context.Context, db DB, topic, key string, position int64) error {
 	return changeRow(ctx, db, "discard held row", ErrNotParked, discardSQL, topic, key, position)
 }

@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// leader is one leadership, in one goroutine.
+// leader is one term of leadership, on one session and in one goroutine.
 type leader struct {
 	*Relay
 	cursor
@@ -22,16 +22,16 @@ type leader struct {
 
 	callLimit int // records of a call; fewer while a broker with a log is slow
 
-	singly   bool // a call failed without a report which messages
-	takenAt  time.Time
+	singly   bool      // a call failed without a report which messages
+	takenAt  time.Time // the publisher took a record
 	failedAt time.Time
 	parkedAt time.Time // keys were parked after it took none
 
 	storedAt   time.Time
 	beganAt    time.Time
 	maintainAt time.Time
-	dueAt      time.Time
-	notAddedAt time.Time
+	dueAt      time.Time // zero: none is scheduled
+	notAddedAt time.Time // a due event could not be added
 }
 
 func (r *Relay) lead(ctx context.Context, conn *pgx.Conn) (*leader, error) {
@@ -97,7 +97,7 @@ func (l *leader) hasCommitted() bool {
 	}
 }
 
-// Commits of the pause share one round.
+// keepPace lets commits of the pause share the statements of one round.
 func (l *leader) keepPace(ctx context.Context) {
 	if left := l.cfg.roundEvery - time.Since(l.beganAt); left > 0 {
 		_ = failure.Sleep(ctx, left)
@@ -129,7 +129,7 @@ func (l *leader) round(ctx context.Context) (outcome, error) {
 	}
 	if n.paused {
 		l.health.well()
-		l.dueAt = time.Time{}
+		l.dueAt = time.Time{} // nothing is added before it resumes
 		return resting, l.finish(ctx)
 	}
 	if err := l.addDue(ctx, n.nextDue); err != nil {
@@ -155,7 +155,7 @@ func (l *leader) publishDue(ctx context.Context, n now) (outcome, error) {
 		return resting, err
 	}
 	result, err := l.publishNext(ctx, n)
-	isStuck := len(l.parked) > 0 && l.failedAt.After(l.takenAt)
+	isStuck := len(l.parked) > 0 && l.failedAt.After(l.takenAt) // the publisher has taken no record since its last failure
 	if err == nil && result == resting && !isStuck {
 		l.health.well()
 	}

@@ -22,8 +22,8 @@ type finding struct {
 	from, to int64 // the log's first offset, and the one behind its last
 	lastAt   int64
 
-	isSure   bool // the cursor's point is right
-	point    point
+	isSure   bool  // the cursor's point is right
+	point    point // the newest one that is right
 	unplaced bool
 	expired  bool // records above the point expired before they were looked up
 
@@ -35,7 +35,7 @@ type finding struct {
 	isLast bool // no pass follows
 }
 
-// lostEvent is on the log, and in neither outbox nor outbox_lost.
+// lostEvent is on the log, and neither its row nor its copy in outbox_lost is in the database.
 type lostEvent struct {
 	event.Event
 	origin  event.Origin
@@ -52,7 +52,7 @@ func (l *leader) pinging(ctx context.Context, ask func(context.Context) error) e
 		defer close(answered)
 		answer = ask(asking)
 	}()
-	err := l.pingUntil(ctx, answered, math.MaxInt64)
+	err := l.pingUntil(ctx, answered, math.MaxInt64) // ask ends with its context
 	cancel()
 	<-answered
 	return errors.Join(err, answer)
@@ -119,7 +119,7 @@ func (l *leader) look(ctx context.Context, topics []string) (looked []*finding, 
 		if l.conn.IsClosed() {
 			return nil, err
 		}
-		if err != nil {
+		if err != nil { // begin again
 			f.err = err
 			l.health.fail(err)
 			continue
@@ -164,7 +164,7 @@ func (l *leader) examine(ctx context.Context, f *finding) (err error) {
 	return l.readLast(ctx, f)
 }
 
-// A point is right if the record below its end is the one that was there.
+// It reports whether the record below the point's end is the one that was there.
 func (l *leader) stands(ctx context.Context, f *finding, p point) (bool, error) {
 	switch {
 	case p.End == 0 || p.End <= f.from && p.End <= f.to: // there was none, or it has expired
@@ -229,7 +229,7 @@ func (l *leader) readTail(ctx context.Context, f *finding, from int64) error {
 
 func (l *leader) readLast(ctx context.Context, f *finding) error {
 	switch {
-	case f.lastAt != 0 || f.to <= f.from:
+	case f.lastAt != 0 || f.to <= f.from: // there is none
 		return nil
 	case f.isSure && f.stored.End == f.to:
 		f.lastAt = f.stored.Time

@@ -11,14 +11,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Losses are what this database or the log lost, as a leader found it.
+// Losses are the events that this database or the log lost, as a leader found them.
 type Losses struct {
-	Refused        *Refusal   `json:"refused,omitempty"`
-	DatabaseBackAt *time.Time `json:"database_back_at,omitempty"`
-	BrokerBackAt   *time.Time `json:"broker_back_at,omitempty"`
+	Refused        *Refusal   `json:"refused,omitempty"`          // nil: the relay publishes
+	DatabaseBackAt *time.Time `json:"database_back_at,omitempty"` // as a leader last found it
+	BrokerBackAt   *time.Time `json:"broker_back_at,omitempty"`   // likewise
 	// Healing counts the topic-partitions whose events are being published again.
 	Healing int64 `json:"healing"`
-	Lost    int64 `json:"lost"`
+	Lost    int64 `json:"lost"` // counted up to MaxLost
 
 	// While it is healed, and for an hour after the loss was found, by the database's clock.
 	DatabaseWentBack bool `json:"-"`
@@ -61,7 +61,7 @@ const countHealing = `
 var (
 	// ErrNotRefused means that the relay refuses nothing.
 	ErrNotRefused = errors.New("the relay refuses nothing")
-	// ErrOtherRefusal means that the refusal has another code.
+	// ErrOtherRefusal means that the relay refuses for another reason than the one that was named.
 	ErrOtherRefusal = errors.New("the relay refuses for another reason")
 )
 
@@ -69,8 +69,8 @@ const confirmSQL = `
 update public.outbox_cursor set confirmed = case when split_part(refused, ':', 1) = $1 then refused else confirmed end
 returning coalesce(refused, ''), coalesce(split_part(refused, ':', 1) = $1, false)`
 
-// Confirm ends the refusal with that code when tx commits, and returns its text. The leader publishes within seconds,
-// or refuses anew if it finds another cause.
+// Confirm ends the refusal that has the code when tx commits, and returns its text. The leader publishes again within
+// seconds, or refuses anew if it finds another cause.
 func Confirm(ctx context.Context, tx pgx.Tx, code string) (text string, err error) {
 	var isSame bool
 	if err := tx.QueryRow(ctx, confirmSQL, code).Scan(&text, &isSame); err != nil {
@@ -85,7 +85,7 @@ func Confirm(ctx context.Context, tx pgx.Tx, code string) (text string, err erro
 	return text, nil
 }
 
-// LostEvent is on the log, and this database lost it.
+// LostEvent is an event that is on the log and that this database lost.
 type LostEvent struct {
 	Topic      string          `json:"topic"`
 	Partition  int32           `json:"partition"`
@@ -109,10 +109,10 @@ type LostQuery struct {
 	Payload    bool   // a page ends after 8 MiB of payloads
 }
 
-// LostPage has lost events in the order of the log.
+// LostPage is a part of the lost events, in the order of the log.
 type LostPage struct {
 	Items []LostEvent `json:"items"`
-	Next  string      `json:"next,omitempty"`
+	Next  string      `json:"next,omitempty"` // empty: there is no next page
 }
 
 const lostSQL = `

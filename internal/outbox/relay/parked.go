@@ -22,7 +22,7 @@ type settlement struct {
 
 type parking struct {
 	key
-	position  int64
+	position  int64 // of the record that failed
 	reason    string
 	permanent bool
 	attempts  int
@@ -43,8 +43,8 @@ func (l *leader) holdParked(page []record, settled *settlement) (unsent []record
 	return unsent
 }
 
-// settle parks the keys of records that will never be taken, or of all that failed. It returns the failed records of
-// other keys.
+// settle parks the keys of records that the publisher will never take, or of all that failed. It returns the failed
+// records of other keys.
 func (l *leader) settle(records []record, results []error, settled *settlement, parkAll bool) (again []record) {
 	for i := range records {
 		r, why := &records[i], results[i]
@@ -77,6 +77,7 @@ func (l *leader) park(r *record, why error, settled *settlement) {
 
 const maxReasonBytes = 500
 
+// log writes one line however many keys are parked.
 func (s settlement) log(ctx context.Context, log *slog.Logger) {
 	if len(s.parked) == 0 {
 		return
@@ -169,7 +170,7 @@ func (l *leader) flushParked(ctx context.Context) (outcome, error) {
 
 const flushEvery = 500 * time.Millisecond
 
-// flushPause keeps failing attempts to a tenth of the time: all other keys wait for them.
+// flushPause keeps attempts that fail to a tenth of the time: all other keys wait while one is made.
 func (l *leader) flushPause(took time.Duration, allTaken bool) time.Duration {
 	pause := min(flushEvery, l.cfg.parkedRetryMax)
 	if allTaken {

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Partitions selects the outbox's table partitions with their ranges of positions, upper not included.
+// Partitions selects the table partitions of the outbox, each with its range of positions, upper not included.
 const Partitions = `
 select p.relname, bound[1]::bigint as lower, bound[2]::bigint as upper
 from pg_inherits i
@@ -22,11 +22,11 @@ where i.inhparent = 'public.outbox'::regclass and bound is not null`
 const (
 	// partitionsAhead is the writers' room while no relay runs, in whole table partitions.
 	partitionsAhead = 4
-	// maxChanges bounds creations and drops at a time: events wait for them.
+	// maxChanges bounds the creations and the drops at a time: events wait for them.
 	maxChanges = 8
 )
 
-// A failure does not keep the relay from publishing: there is room for a while.
+// Publishing continues when maintain fails: there is room for a while.
 func (l *leader) maintain(ctx context.Context) error {
 	if time.Now().Before(l.maintainAt) {
 		return nil
@@ -45,7 +45,7 @@ const roomSQL = `
 select coalesce(max(upper), 1), coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0)
 from (` + Partitions + `) p`
 
-// expiredSQL leaves a table partition with held rows, and one without a point behind it.
+// expiredSQL leaves a table partition in which a parked key has rows, and one without a point behind it.
 const expiredSQL = `
 with published as (
     select p.* from (` + Partitions + `) p where upper <= $1
@@ -111,7 +111,7 @@ func (l *leader) changePartitions(ctx context.Context) error {
 const createPartitionSQL = `
 select public.outbox_create_partition($1, $2) from set_config('lock_timeout', '1s', true)`
 
-// Writers do not wait for it. The function has the right to create; the session has not.
+// createPartition does not lock the outbox against its writers. The function has the right to it; the session has not.
 func (l *leader) createPartition(ctx context.Context, lower int64) error {
 	upper := lower + l.cfg.PartitionSize
 	create := &pgx.Batch{}
@@ -129,7 +129,7 @@ delete from public.outbox_point where position < (select upper - 1 from (` + Par
 const dropPartitionSQL = `
 select public.outbox_drop_partition($1) from set_config('lock_timeout', '200ms', true)`
 
-// dropPartition waits only briefly: it locks the whole outbox, and writers wait behind it.
+// dropPartition waits for writers only briefly: it locks the whole outbox, and other writers wait behind it.
 func (l *leader) dropPartition(ctx context.Context, name string) error {
 	drop := &pgx.Batch{}
 	drop.Queue(forgetPointsBelowSQL, name)

@@ -12,8 +12,8 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// passSQL selects the rows that were sent, and those before a lost event of their key: a database that went back may
-// not know that they are published.
+// passSQL selects the rows that have been sent, and those of a key before its lost events: a database that went back
+// may not know that they are published.
 const passSQL = `
 select ` + columns + `
 from public.outbox o
@@ -29,17 +29,18 @@ where o.position > $1
 order by o.position
 limit $6`
 
+// pass sends the rows and lost events of ill partitions again.
 type pass struct {
 	ill    []*finding
 	topics []string
-	from   int64 // the lowest position above which rows are sent
-	above  int64
-	sent   map[*end]int
-	lost   lostEvents
+	from   int64        // the lowest position above which rows are sent
+	above  int64        // rows up to here are read
+	sent   map[*end]int // records of each ill partition
+	lost   lostEvents   // not yet in a page
 }
 
-// runPass returns again if the log is to be looked at immediately. A pass is a partition's last one if the end was high
-// enough when it began: then its records lie above every offset that a consumer can have.
+// runPass returns again if the log is to be looked at immediately. A pass is a partition's last one if the partition's
+// end was high enough when it began: then it lies above every offset that a consumer can have.
 func (l *leader) runPass(ctx context.Context, ill []*finding) (again bool, err error) {
 	p := &pass{ill: ill, from: *ill[0].stored.From, sent: map[*end]int{}}
 	for _, f := range ill {
@@ -63,7 +64,7 @@ func (l *leader) runPass(ctx context.Context, ill []*finding) (again bool, err e
 	return l.endPass(ctx, p)
 }
 
-// readPass returns the next rows, behind their keys' lost events. The last page has all other lost events.
+// readPass returns the next rows with their keys' lost events before them. The last page has all other lost events.
 func (l *leader) readPass(ctx context.Context, p *pass) (page []record, more bool, err error) {
 	var open *string
 	if l.open != nil {
@@ -114,7 +115,7 @@ func (l *leader) sendPass(ctx context.Context, p *pass, page []record) (clean bo
 	return true, nil
 }
 
-// holdLaterSQL holds rows behind a refused record of their key.
+// holdLaterSQL holds the rows that a pass does not send because an earlier record of their key was refused.
 const holdLaterSQL = `
 insert into public.outbox_held (topic, key, position)
 select o.topic, o.key, o.position from public.outbox o
@@ -193,7 +194,7 @@ type lostEvents map[key][]record
 const lostOfSQL = `
 select event_id, topic, key, version from public.outbox_lost where topic = any ($1) order by topic, key, version`
 
-// lostOf leaves out payloads.
+// lostOf returns the lost events of ill partitions without their payloads.
 func (l *leader) lostOf(ctx context.Context, topics []string, ill map[*end]int) (lostEvents, error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()

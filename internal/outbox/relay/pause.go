@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Paused is an operator's pause.
+// Paused describes a pause that an operator has made.
 type Paused struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason"`
@@ -26,8 +26,8 @@ var (
 const pauseSQL = `
 update public.outbox_cursor set paused_at = clock_timestamp(), paused_by = $1, paused_for = $2 where paused_at is null`
 
-// Pause keeps every relay of this database from publishing, from the commit of tx until [Resume], also after restarts.
-// The page under way is published to its end.
+// Pause keeps every relay of this database from publishing from when tx commits until [Resume]. The page under way is
+// published to its end. The pause outlives restarts.
 func Pause(ctx context.Context, tx pgx.Tx, by, reason string) error {
 	return changeRow(ctx, tx, "pause relay", ErrPaused, pauseSQL, by, reason)
 }

@@ -15,7 +15,7 @@ func (l *leader) publish(ctx context.Context, page []record) (settled settlement
 	began, pauses := time.Now(), failure.Backoff{Min: l.cfg.retryMin, Max: l.cfg.retryMax}
 	for attempt := 1; len(unsent) > 0; attempt++ {
 		part, rest := l.cutCall(unsent)
-		if _, err := l.lookFor(ctx, part); err != nil { // it leaves the versions of a stored page
+		if _, err := l.lookFor(ctx, part); err != nil { // a look gives no row of a stored page another version
 			return settled, err
 		}
 		part = l.holdParked(part, &settled) // the look may have parked keys
@@ -45,7 +45,7 @@ func (l *leader) cutCall(unsent []record) (part, rest []record) {
 	return unsent[:n], unsent[n:]
 }
 
-// A broker may take only some of the records in time.
+// shortenCalls is for a broker that takes only some of the records in time.
 func (l *leader) shortenCalls(results []error) {
 	isLate := func(why error) bool { return isUnfinished(why) && !errors.Is(why, errNotClean) }
 	if l.ends != nil && slices.ContainsFunc(results, isLate) {
@@ -53,8 +53,8 @@ func (l *leader) shortenCalls(results []error) {
 	}
 }
 
-// A publisher that takes no record is probably down: waiting holds up no other key. If it has taken records since keys
-// were parked last, a few attempts are enough.
+// A publisher that takes no record is probably down: waiting holds up no other key. One that has taken records since
+// keys were parked last works: a few attempts are enough.
 func (l *leader) mayPark(results []error, attempt int, since time.Duration) bool {
 	if !slices.ContainsFunc(results, hasFailed) || l.cfg.Destination.Down() {
 		return false
@@ -125,6 +125,7 @@ func (l *leader) transmit(ctx context.Context, records []record) ([]error, error
 	return call.results, nil
 }
 
+// pingUntil keeps the session until something is done, for as long as the limit.
 func (l *leader) pingUntil(ctx context.Context, done <-chan struct{}, limit time.Duration) error {
 	late := time.After(limit)
 	pings := time.NewTicker(l.cfg.Lease / 3)
@@ -171,7 +172,7 @@ func countFailed(results []error) (failed int) {
 	return failed
 }
 
-// isTransient reports a key's first failure that another attempt may cure.
+// isTransient reports whether the result is a key's first failure and another attempt may cure it.
 func isTransient(why error) bool {
 	return why != nil && !errors.Is(why, errBehind) && !isPermanent(why)
 }

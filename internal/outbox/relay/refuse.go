@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// errRefused lasts until an operator confirms.
+// errRefused ends a page: nothing is published before an operator has confirmed.
 var errRefused = errors.New("outbox: publishing waits for a confirmation")
 
 const setRefused = `refused = $2, confirmed = null`
@@ -98,6 +98,7 @@ cross join lateral (select coalesce(k.version, 0) as before) b
 where low > before + 1 or n <= high - low
 order by topic, key limit 1`
 
+// missingVersion finds the first key with a version that is neither here nor on the log.
 func (l *leader) missingVersion(ctx context.Context, lost []lostEvent) (text string, err error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()

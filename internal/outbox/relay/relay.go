@@ -16,7 +16,9 @@ import (
 // Relay publishes the outbox's events. Any number may run against one database; one of them leads.
 //
 // Guaranteed: the publisher has acknowledged every committed event before the cursor passes it. Per key and topic,
-// first occurrences are in the order of versions. Not guaranteed: that an event is sent once, or an order across keys.
+// first occurrences are in the order of versions.
+//
+// Not guaranteed: that an event is sent once, or any order across keys.
 type Relay struct {
 	cfg     Config
 	metrics *metrics
@@ -24,10 +26,10 @@ type Relay struct {
 	checked bool         // a session passed all checks once, so a refusal may pass
 	call    *publishCall // the last one; it may outlive its session
 
-	notified notification
+	notified notification // a follower's last one to the leader
 }
 
-// New returns a [*CheckError] that lists all problems of the configuration. It does not connect.
+// New returns a [*CheckError] that lists everything wrong with the configuration. It connects to nothing.
 func New(cfg Config) (*Relay, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -43,8 +45,8 @@ func New(cfg Config) (*Relay, error) {
 // goodSession is the longest pause between two sessions, and the shortest life of a good one.
 const goodSession = 5 * time.Second
 
-// Run relays until ctx ends. Then it records the page under way and returns nil. It returns earlier only with a
-// [*CheckError], before a session has passed all checks.
+// Run relays until ctx ends. Then it waits for the page under way, records it, and returns nil. It returns earlier only
+// with a [*CheckError], before a session has passed all checks.
 func (r *Relay) Run(ctx context.Context) error {
 	r.health.set(stateStarting, time.Now())
 	defer r.health.set("", time.Time{})
@@ -73,7 +75,7 @@ func (r *Relay) Run(ctx context.Context) error {
 }
 
 func (r *Relay) runSession(ctx context.Context) error {
-	if err := r.call.wait(r.cfg.PublishTimeout); err != nil {
+	if err := r.call.wait(r.cfg.PublishTimeout); err != nil { // of the last session
 		return err
 	}
 	conn, err := r.connect(ctx)
@@ -96,8 +98,8 @@ const (
 	followEvery = 500 * time.Millisecond
 	// notifyEvery is the least time between two notifications: each makes all commits of the cluster wait for one lock.
 	notifyEvery = 20 * time.Millisecond
-	// notifyAgain is that time for a leader that may have frozen. Unread notifications fill a unix socket, and then
-	// idle_session_timeout does not end the server's process.
+	// notifyAgain is that time for a leader that may have frozen. Notifications that nobody reads fill a unix socket,
+	// and then idle_session_timeout does not end the server's process.
 	notifyAgain = 500 * time.Millisecond
 )
 
@@ -138,8 +140,9 @@ func (r *Relay) follow(ctx context.Context, conn *pgx.Conn, d time.Duration) err
 	return ctx.Err()
 }
 
-// Healthy fails if the relay does not run, has never led or followed, or if no event moved for [Config.MaxSilence]
-// although some waited or may have. A paused relay is healthy. It needs no connection.
+// Healthy is for a readiness check. It fails if the relay does not run, has never led or followed, or if no event moved
+// for [Config.MaxSilence] although some waited or may have. A relay that an operator has paused is healthy. It needs no
+// connection.
 func (r *Relay) Healthy(context.Context) error {
 	h := &r.health
 	h.mu.Lock()
@@ -165,12 +168,12 @@ const (
 	stateFollowing = "following a leader"
 )
 
-// Well is: no event to publish, a record taken, or a leader seen by a follower.
+// health remembers when all was well: no event to publish, a record taken, or a leader seen by a follower.
 type health struct {
 	mu     sync.Mutex
 	state  string
 	wellAt time.Time
-	err    error
+	err    error // since then
 }
 
 func (h *health) set(state string, wellAt time.Time) {

@@ -16,8 +16,8 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Selection selects events to publish again. All set fields must match, and one must be set. Copies of dead letters
-// need their topic or their ids.
+// Selection selects events to publish again. All set fields must match; at least one must be set. Copies of dead
+// letters need their topic or their ids.
 type Selection struct {
 	From, To     int64     // positions, both included; 0: no bound
 	Since, Until time.Time // business time, Until excluded; zero: no bound. Reads all rows
@@ -33,7 +33,7 @@ func (s Selection) IsEmpty() bool {
 	return s.From == 0 && s.To == 0 && s.Since.IsZero() && s.Until.IsZero() && s.IDs == nil && s.Topic == "" && s.Key == ""
 }
 
-// Rows that are not published could overtake each other.
+// republishSQL takes only published rows: of others it would send a later one before an earlier one.
 const republishSQL = `
 select ` + columns + `
 from public.outbox o
@@ -51,11 +51,11 @@ limit $8`
 
 const republishPage = 500
 
-// Republish sends published events again, if retention has left them: with their ids and versions, by position. It
-// returns how many were sent, also with an error; of a topic's call that failed in part, none are counted.
+// Republish sends published events that are still kept again: same ids, same versions, in the order of their positions.
+// It returns how many were sent, also with an error; of a topic's call that failed in part, none are counted.
 //
-// It needs no relay. A leader that meets these records looks at the log and sends its page again. So Republish rests
-// for nine tenths of the time.
+// It needs no relay. A leader looks at the log when it meets these records, and sends its page again. So Republish
+// rests for nine tenths of the time.
 func Republish(ctx context.Context, db DB, publisher ContextPublisher, s Selection) (sent int, err error) {
 	if s.IsEmpty() {
 		return 0, ErrEmptySelection

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// statementTimeout ends the session when the server does not answer.
+// statementTimeout ends a statement on this side when the server does not answer. The session ends with it.
 const statementTimeout = 40 * time.Second
 
 var errNoAnswer = fmt.Errorf("no answer from PostgreSQL in %s", statementTimeout)
@@ -19,11 +19,11 @@ func withStatementTimeout(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeoutCause(context.WithoutCancel(ctx), statementTimeout, errNoAnswer)
 }
 
-// The reasons for some settings:
+// settingsSQL makes a session fit to lead.
 //
 //   - synchronous_commit: storing the cursor is the barrier behind the writers' commits.
-//   - The planner: a plan made while the table was young would sort the rest of the outbox for each page.
-//   - tcp_user_timeout: a leader that hangs is not idle while the server sends it a page.
+//   - The planner settings: a plan made while the table was young would sort the rest of the outbox for each page.
+//   - A leader that hangs is not idle while the server sends it a page: tcp_user_timeout ends its session then.
 const settingsSQL = `
 set application_name = 'outbox relay'; set search_path = '';
 set synchronous_commit = on;
@@ -75,7 +75,7 @@ func tryLock(ctx context.Context, conn *pgx.Conn) (leads bool, err error) {
 }
 
 type notification struct {
-	cursor string
+	cursor string // the version of the cursor's row then
 	at     time.Time
 	isDue  bool
 }
@@ -84,7 +84,7 @@ const notifySQL = `
 select version, case when version <> $1 or $2 then pg_notify('outbox', '')::text = '' else false end
 from (select xmin::text as version from public.outbox_cursor) c`
 
-// A frozen leader gets no notification. An error such as a full queue is only logged: the leader also polls.
+// A frozen leader gets no notification. A full queue of them does not end the session: the leader also polls.
 func (r *Relay) notifyLeader(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
@@ -115,12 +115,12 @@ func (l *leader) listen(ctx context.Context) error {
 	return nil
 }
 
-// forgetNotifications drops those that came with other answers: the next poll sees their commits.
+// forgetNotifications drops those that came with the answers to other statements: the next poll sees their commits.
 func (l *leader) forgetNotifications() {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	for {
-		if _, err := l.conn.WaitForNotification(ended); err != nil {
+		if _, err := l.conn.WaitForNotification(ended); err != nil { // there is none
 			return
 		}
 	}

@@ -40,13 +40,14 @@ func (s snapshot) sees(xid uint64) bool {
 	return xid < s.xmax && !running
 }
 
-// landmarks are explained in doc.go.
+// landmarks are pairs: the sequence's head was read, then the transaction id was taken. A transaction with a higher id
+// inserts above that head.
 type landmarks struct {
 	xids  []uint64
 	heads []int64
 }
 
-// below returns a head below all rows of the transactions from this id on.
+// below returns a head that all rows of the transactions with this id or a higher one lie above.
 func (m landmarks) below(xid uint64) int64 {
 	for i, x := range slices.Backward(m.xids) {
 		if x < xid {
@@ -56,7 +57,7 @@ func (m landmarks) below(xid uint64) int64 {
 	return 0
 }
 
-// start returns a position below all rows that now sees and done does not.
+// start returns the position above which all rows lie that are visible in now and not in done.
 func (m landmarks) start(done, now snapshot) int64 {
 	position := m.below(done.xmax)
 	for _, xid := range done.running {

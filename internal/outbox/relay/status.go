@@ -18,18 +18,18 @@ type DB interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-// Status is how far an outbox is published, and by which relay.
+// Status is how far an outbox is published and which relay publishes it, at one moment.
 type Status struct {
-	Leader  string  `json:"leader"` // the relay that led last; empty: none ever did
-	Epoch   int64   `json:"epoch"`
-	Leading bool    `json:"leading"`
+	Leader  string  `json:"leader"`  // the relay that led last; empty: none ever did
+	Epoch   int64   `json:"epoch"`   // raised by each leadership
+	Leading bool    `json:"leading"` // a session holds the leader's lock
 	Paused  *Paused `json:"paused,omitempty"`
 
 	Losses
 
-	// Head is the highest position given out, if only to a rollback.
+	// Head is the highest position given out, also to transactions that rolled back.
 	Head int64 `json:"head"`
-	// Waiting counts committed events that are neither published nor held, up to MaxWaiting.
+	// Waiting counts committed events that are not published and not held, up to MaxWaiting.
 	Waiting       int64         `json:"waiting"`
 	OldestWaiting *time.Time    `json:"oldest_waiting,omitempty"` // business time; nil: none waits
 	WaitingFor    time.Duration `json:"-"`                        // since then, by the database's clock
@@ -39,7 +39,7 @@ type Status struct {
 	Scheduled     int64         `json:"scheduled"` // due later, counted up to MaxScheduled
 	// OverdueSeconds is the time since the oldest of them was due; 0: none is.
 	OverdueSeconds float64 `json:"overdue_seconds"`
-	Room           int64   `json:"-"`
+	Room           int64   `json:"-"` // left in existing table partitions
 }
 
 // MaxScheduled is where [ReadStatus] stops counting scheduled events.
@@ -81,8 +81,8 @@ from (
     limit $2
 ) x`
 
-// ReadStatus does not disturb the relay. Its two statements see two moments: an event that is published in between is
-// counted in neither or in both.
+// ReadStatus reads the status without disturbing the relay. Its two statements see two moments: an event that is
+// published in between is counted in neither or in both.
 func ReadStatus(ctx context.Context, db DB) (Status, error) { return readStatus(ctx, db, MaxWaiting) }
 
 func readStatus(ctx context.Context, db DB, limit int) (s Status, err error) {
@@ -120,8 +120,8 @@ func desc(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("outbox_"+name, help, nil, nil)
 }
 
-// Measure reads the outbox's gauges, with or without a leader, at the cost of a few rows. docs/operations.md explains
-// them.
+// Measure reads the outbox's gauges from the database, with or without a leader, at the cost of a few rows.
+// docs/operations.md explains them.
 func Measure(ctx context.Context, db DB) ([]prometheus.Metric, error) {
 	s, err := readStatus(ctx, db, 1)
 	if err != nil {
@@ -151,8 +151,8 @@ from public.outbox_parked
 where not permanent and parked_at <= clock_timestamp() - $1 * interval '1 microsecond'
 order by parked_at limit 1`
 
-// CheckHeld is for a readiness check, on any instance. It fails if events have been held for longer than limit that the
-// broker does not refuse for good: a topic or a right to it may be missing.
+// CheckHeld is for a readiness check, on any instance. It fails if a key's events have been held for longer than limit,
+// the broker does not refuse them for good, and others are published: a topic or a right to it is missing, for example.
 func CheckHeld(ctx context.Context, db DB, limit time.Duration) error {
 	var topic, reason string
 	var since time.Duration

@@ -38,7 +38,7 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// Circuit counts a server as up until a probe fails. It is safe for concurrent use.
+// Circuit counts a server as up until a probe has failed. It is safe for concurrent use.
 type Circuit struct {
 	cfg      Config
 	up       prometheus.Gauge
@@ -54,7 +54,7 @@ type Circuit struct {
 	waiting     []func(isDown bool)
 }
 
-// New panics if the Registerer has a circuit of that name.
+// New returns a circuit that counts the server as up. It panics if the Registerer has a circuit of that name.
 func New(cfg Config) *Circuit {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 2*time.Second)
 	cfg.Every = cmp.Or(cfg.Every, 5*time.Second)
@@ -97,7 +97,7 @@ func (c *Circuit) Run(ctx context.Context) error {
 
 var errSilent = errors.New("no answer")
 
-// A busy machine may miss the first answer.
+// A machine that is too busy may not hear the first answer.
 func (c *Circuit) probe(ctx context.Context) error {
 	err := c.askServer(ctx)
 	if errors.Is(err, errSilent) && !c.Down() {
@@ -194,15 +194,15 @@ func (e *DownError) Error() string { return fmt.Sprintf("%s is down: %v", e.Name
 // Unwrap returns the last probe's error.
 func (e *DownError) Unwrap() error { return failure.AsTransient(e.Err) }
 
-// Report takes a failed call's error. If the server may have caused it, the next probe begins immediately. Report never
-// blocks.
+// Report takes the error of a failed call. If the server may have caused it, the next probe begins immediately. Report
+// never blocks.
 func (c *Circuit) Report(err error) {
 	if err != nil && isSuspicious(err) {
 		c.Suspect()
 	}
 }
 
-// Suspect reports an error of the server.
+// Suspect reports an error that is known to be the server's.
 func (c *Circuit) Suspect() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,7 +213,7 @@ func (c *Circuit) Suspect() {
 	}
 }
 
-// Codes of a database that works.
+// answers are the codes of a database that works.
 var answers = []string{"marked_transient", "sql_26", "sql_40", "sql_55", "sql_72"}
 
 func isSuspicious(err error) bool {
@@ -227,7 +227,7 @@ func isSuspicious(err error) bool {
 	return v.Class == failure.Transient && !isAnswer
 }
 
-// Explains reports whether the error may belong to an outage: it is suspicious and no probe has answered, or it is
+// Explains reports whether the error may belong to an outage: it is suspicious and no probe has answered yet, or it is
 // transient or a timeout during an outage.
 func (c *Circuit) Explains(err error) bool {
 	c.mu.Lock()
@@ -259,7 +259,7 @@ func (c *Circuit) IsSuspected() bool {
 	return c.isSuspected
 }
 
-// Ready is Err, and an error before the first good probe.
+// Ready is Err, with an error until the first probe has found the server up.
 func (c *Circuit) Ready() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Quiet lowers lines to debug if a circuit explains their error. A line about a suspected server waits for the probe.
-// The circuits' own lines pass: their error is the logger's attribute.
+// Quiet lowers lines to debug if a circuit explains their error. A line about a server that is only suspected waits for
+// the probe. The circuits' own lines pass: their error is an attribute of the logger.
 func Quiet(handler slog.Handler, circuits ...*Circuit) slog.Handler { return quiet{handler, circuits} }
 
 type quiet struct {
@@ -32,7 +32,7 @@ func (q quiet) Handle(ctx context.Context, record slog.Record) error {
 	return q.Handler.Handle(ctx, record)
 }
 
-// Another server may explain the line.
+// If the server is up, another one may explain the line.
 func (q quiet) handleExplained(ctx context.Context, record slog.Record, by int, isDown bool) error {
 	left := quiet{q.Handler, nil}
 	if isDown {

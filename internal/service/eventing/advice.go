@@ -6,7 +6,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// Stations of a [service.Cause].
+// The stations of a [service.Cause].
 const (
 	StationRelay  = "relay"
 	StationBroker = "broker" // the relay and all inboxes
@@ -17,7 +17,7 @@ const codeDown, codeAtLimit, codeBehind = "dependency_down", "relay_at_limit", "
 
 const stops = true
 
-// In the order of harm. A service's own causes have the empty code.
+// advice is in the order of harm. A service's own causes have the empty code.
 var advice = []struct {
 	code            string
 	stops           bool

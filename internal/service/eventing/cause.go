@@ -20,7 +20,7 @@ import (
 	"example.com/twinbox/internal/service/circuit"
 )
 
-// Within these a healthy service has continued.
+// A healthy service has continued after these times.
 const (
 	outboxPatience = time.Second
 	outboxSilence  = 5 * time.Second
@@ -29,14 +29,14 @@ const (
 	parkedPatience = 20 * time.Second
 )
 
-// A Reason finds the causes of one kind.
+// A Reason finds the causes of one kind that hold.
 type Reason func(ctx context.Context) ([]service.Cause, error)
 
-// Explain adds the service's own reasons, before Run.
+// Explain adds the service's own reasons. Call it before Run.
 func (n *Node) Explain(reasons ...Reason) { n.reasons = append(n.reasons, reasons...) }
 
 // diagnose returns why events wait or may be lost, the worst first. Followers must answer the same, so it asks the
-// servers.
+// database and the broker.
 func (n *Node) diagnose(ctx context.Context) []service.Cause {
 	reasons := slices.Concat([]Reason{
 		n.serversDown, n.whyOutboxWaits, n.keysParked, n.partitionsStuck, n.consumersBehind, n.consumersPaused,
@@ -72,7 +72,7 @@ func withoutConsequences(causes []service.Cause) []service.Cause {
 	})
 }
 
-// Concerns reports whether a cause affects a station.
+// Concerns reports whether a cause affects a station, alone or with others.
 func Concerns(c service.Cause, station string) bool {
 	kind, _, _ := strings.Cut(station, "/")
 	usesBroker := kind == StationRelay || kind == "inbox" || kind == "topic"
@@ -97,7 +97,7 @@ func (n *Node) serversDown(ctx context.Context) ([]service.Cause, error) {
 	return nil, nil
 }
 
-// DownCause has a cause while a server is down.
+// DownCause returns a cause while a server is down.
 func DownCause(server *circuit.Circuit, code, station, means string) []service.Cause {
 	down, is := errors.AsType[*circuit.DownError](server.Err())
 	if !is {
@@ -166,7 +166,7 @@ cross join lateral (select count(*) as held from public.outbox_held h where h.to
 where k.permanent or $1
 order by k.parked_at, k.topic, k.key limit 1`
 
-// After an outage it ignores keys that the relay has not tried again.
+// After an outage keysParked ignores keys that the relay has not tried again.
 func (n *Node) keysParked(ctx context.Context) ([]service.Cause, error) {
 	areTriedAgain := time.Since(time.Unix(n.brokerBack.Load(), 0)) >= parkedPatience
 	rows, _ := n.Pool.Query(ctx, selectParked, areTriedAgain)
@@ -224,8 +224,8 @@ func (n *Node) partitionsStuck(context.Context) (causes []service.Cause, _ error
 	return causes, nil
 }
 
-// consumersBehind reports partitions without an owner (during a rebalance only with waiting records), else those where
-// records wait.
+// consumersBehind reports partitions without an owner, else those where records wait. During a rebalance only
+// partitions with waiting records count.
 func (n *Node) consumersBehind(ctx context.Context) (causes []service.Cause, err error) {
 	for _, c := range n.consumers {
 		lags, notRead := kafka.ReadLag(ctx, n.setup.lagClient(), c.group, c.Topic)
@@ -277,7 +277,7 @@ func (n *Node) consumersPaused(ctx context.Context) (causes []service.Cause, _ e
 	return causes, err
 }
 
-// Parked events wait for others, and a gap has its own cause.
+// Parked events wait for others, and a gap has a cause of its own.
 const selectDead = `
 select consumer, count(*) filter (where died), count(distinct key) filter (where died),
     count(*) filter (where not died), min(first_failed_at) filter (where died),
@@ -304,7 +304,8 @@ func (n *Node) deadLetters(ctx context.Context) ([]service.Cause, error) {
 	})
 }
 
-// An event whose missing version has come is resumed within seconds. Only parked events have a text key for certain.
+// An event whose missing version has come is resumed within seconds and does not count. Only parked events have a text
+// key for certain.
 const selectGaps = `
 select d.consumer, count(distinct d.key_start), count(*), min(d.first_failed_at), coalesce(min(left(error, 1000)), '')
 from public.dead_letter d

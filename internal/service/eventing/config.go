@@ -20,7 +20,7 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Config is what all services share. Embed it.
+// Config is the configuration that all services share. Embed it.
 type Config struct {
 	LogLevel  string        `env:"LOG_LEVEL" envDefault:"info" oneof:"debug info warn error" doc:"least severe log lines to write"`
 	LogFormat string        `env:"LOG_FORMAT" envDefault:"json" oneof:"text json" doc:"form of the log lines"`
@@ -131,7 +131,7 @@ func (c KafkaConfig) rules() []config.Rule {
 	}}
 }
 
-// APIRules returns the cross checks of a service with an API.
+// APIRules returns the cross checks of a service with an API: those of all services, and two of its own.
 func (c Config) APIRules(at Listeners, request time.Duration) []config.Rule {
 	return append(c.Rules(), config.Rule{
 		Variable: "ADMIN_ADDR", Holds: !config.SameListener(at.API, at.Admin),
@@ -142,7 +142,7 @@ func (c Config) APIRules(at Listeners, request time.Duration) []config.Rule {
 	})
 }
 
-// Server returns an API's server. It answers the longest request, also during a stop.
+// Server returns an API's server. A request that takes the longest time is answered, also during a stop.
 func (c Config) Server(request time.Duration, handler http.Handler, log *slog.Logger) *web.Server {
 	return &web.Server{
 		Handler: handler, Log: log, DrainTimeout: max(c.DrainFor/2, request), WriteTimeout: request + 15*time.Second,
@@ -157,15 +157,15 @@ func (c Config) adminNames(addr string) []string {
 	return append([]string{host}, c.AdminHosts...)
 }
 
-// With it a leader keeps its lease.
+// poll lets a leader look often enough to keep its lease.
 func (c Config) poll() time.Duration { return min(c.Outbox.Poll, c.Outbox.Lease/3) }
 
 func (c Config) maxSilence() time.Duration { return max(c.Kafka.PublishTimeout*3/2, 2*c.poll()) }
 
-// A handler can end and, cancelled, end again.
+// rebalanceTimeout lets a handler end and, cancelled, end again.
 func (c Config) rebalanceTimeout() time.Duration { return max(5*time.Second, 3*c.Inbox.HandlerTimeout) }
 
-// Client returns the settings of the service's Kafka clients.
+// Client returns the configuration of the service's Kafka clients.
 func (c Config) Client(service string) kafka.Config {
 	client := kafka.Config{
 		Brokers: c.Kafka.Brokers, ClientID: service, PublishTimeout: c.Kafka.PublishTimeout,
@@ -182,7 +182,7 @@ func isPEM(ca, certificate, key config.Secret) bool {
 	return err == nil
 }
 
-// Topics returns topics as the topics command creates them.
+// Topics returns the settings of topics, as the topics command creates them.
 func (c Config) Topics(names ...string) []kafka.Topic {
 	topics := make([]kafka.Topic, len(names))
 	for i, name := range names {
@@ -203,7 +203,7 @@ const project = "twinbox"
 func (c Config) Group(consumer string) string { return project + "." + c.Environment + "." + consumer }
 
 // Migrate brings the database to this build's schema, grants the serving role its rights, and prints the applied
-// migrations. They stay if a later one fails.
+// migrations on out. They stay if a later one fails.
 func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.Set) error {
 	migration := migrations.Migration{
 		URL: cmp.Or(c.MigrateURL, c.DatabaseURL).Reveal(), Sets: sets,
@@ -226,7 +226,7 @@ func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.S
 	return nil
 }
 
-// Migrate may use another role.
+// Migrate may have connected as another role.
 func (c Config) checkLogin(ctx context.Context) error {
 	_, login, err := databaseConfig(c, "")
 	if err != nil {
@@ -239,7 +239,7 @@ func (c Config) checkLogin(ctx context.Context) error {
 	return conn.Close(ctx)
 }
 
-// Another check reports a URL that cannot be read.
+// roles ignores a URL that cannot be read: another check reports it.
 func (c Config) roles() (serving, owner *pgx.ConnConfig, both bool) {
 	if c.MigrateURL == "" {
 		return nil, nil, false

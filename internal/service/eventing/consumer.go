@@ -24,18 +24,19 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// Consumer reads one topic, with its own group and inbox. Events that its handler adds wake the relay.
+// Consumer reads one topic, with its own consumer group and inbox. The relay wakes for events that its handler adds.
 type Consumer struct {
-	// Name of the inbox and the group. A new one starts over.
+	// Name identifies the inbox and the group. A new name starts over.
 	Name  string
 	Topic string
-	// Handlers are typed. Set them, or Handler and Types.
+	// Handlers are typed. Set either Handlers, or Handler and Types.
 	Handlers *inbox.Mux
-	// Handler is a plain Watermill handler; see [inbox.TxFromContext] and [inbox.EventFromContext].
+	// Handler is a plain Watermill handler. It finds its transaction with [inbox.TxFromContext] and the event with
+	// [inbox.EventFromContext].
 	Handler message.NoPublishHandlerFunc
 	Types   []string
 	// Middlewares run around the handler, in its transaction, at each attempt and replay; the first is the outermost.
-	// Their error rolls the event back. Retry, PoisonQueue and InstantAck would do the inbox's work.
+	// Their error rolls the event back. Retry, PoisonQueue and InstantAck would take the inbox's work from it.
 	Middlewares []message.HandlerMiddleware
 	// Order of a key's events; see [inbox.Config]. Default: inbox.Unordered.
 	Order inbox.Order
@@ -117,10 +118,11 @@ func (c Consumer) handler() message.HandlerFunc {
 	return handle
 }
 
-// It bounds how soon members notice a new one.
+// heartbeat bounds how soon members notice a new one.
 const heartbeat = 500 * time.Millisecond
 
-// Consume sets a consumer up for [Node.StartConsumers]. Copies of its dead letters go to dlq.GROUP.TOPIC.
+// Consume sets a consumer up; [Node.StartConsumers] runs it. The node also writes to dlq.GROUP.TOPIC, for copies of its
+// dead letters.
 func (n *Node) Consume(c Consumer) error {
 	err := errors.Join(n.checkName(c.Name), cmp.Or(c.checkHandlers(), c.checkTypes(n.setup.Declared)))
 	if err != nil {
@@ -166,7 +168,7 @@ func (n *Node) Consume(c Consumer) error {
 	return nil
 }
 
-// StartConsumers starts all consumers and the janitor. At a stop the running delivery ends and commits its offset.
+// StartConsumers starts every consumer and the janitor. A stop lets the delivery under way end and commits its offset.
 func (n *Node) StartConsumers(g *service.Group) {
 	if len(n.consumers) > 0 {
 		g.Go("inbox janitor", n.forget)
@@ -176,7 +178,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 			if err := n.await(ctx, "topic "+c.copies.Name, c.ensureCopies); err != nil {
 				return err
 			}
-			// No record may outlive the inbox. The consumer need not wait for the answer: the janitor does.
+			// Check that no record outlives the inbox. The consumer need not wait for the answer: the janitor does.
 			err := n.runWhileAsking(ctx, "requirements of "+c.Name, n.setup.requirements(c).Check,
 				c.run, c.replays.ResumeParked)
 			c.leave(ctx)
@@ -185,7 +187,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 	}
 }
 
-// A topic that exists needs no right to create it.
+// ensureCopies needs no right to create a topic that exists.
 func (c *consumer) ensureCopies(ctx context.Context) error {
 	client := c.node.setup.client
 	found, err := kafka.DescribeTopics(ctx, client, c.copies.Name)
@@ -206,7 +208,7 @@ func (c *consumer) healthy(ctx context.Context) error {
 
 const leaveTimeout = 2 * time.Second
 
-// After a clean end the partition's next owner suspects no event.
+// recordLoss stores a clean end: the next owner of the partition suspects no event.
 func (c *consumer) recordLoss(topic string, partition int32) {
 	record := c.inbox.Leave(topic, partition)
 	c.leaving.Go(func() {
@@ -218,7 +220,7 @@ func (c *consumer) recordLoss(topic string, partition int32) {
 	})
 }
 
-// On failure the next owner is slower at first.
+// If leave fails, the next owner is slower at first.
 func (c *consumer) leave(ctx context.Context) {
 	c.leaving.Wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
@@ -230,7 +232,7 @@ func (c *consumer) leave(ctx context.Context) {
 
 func (c *consumer) Attempted(ctx context.Context, failure error) { kafka.Pausing(ctx, failure)() }
 
-// Wait also returns when the database comes back. The partition is not stalled.
+// Wait returns when the database comes back. A pause does not stall the partition.
 func (c *consumer) Wait(ctx context.Context, failure error, d time.Duration) error {
 	defer kafka.Pausing(ctx, failure)()
 	database := c.node.database
@@ -241,7 +243,7 @@ func (c *consumer) Wait(ctx context.Context, failure error, d time.Duration) err
 	return database.Await(ctx)
 }
 
-// It also waits while pauses are unknown.
+// AwaitResume also waits while it is not known whether the consumer is paused.
 func (c *consumer) AwaitResume(ctx context.Context) error {
 	for {
 		paused, err := c.node.pauses.Get()
@@ -262,7 +264,7 @@ func (c *consumer) hold(ctx context.Context, why error) error {
 	return failure.Sleep(ctx, 50*time.Millisecond)
 }
 
-// An answer about pauses holds this long. A node at rest does not ask.
+// pausesAge is how long an answer about pauses holds. A node at rest does not ask.
 const pausesAge = time.Second
 
 func newPauses(pool *pgxpool.Pool) *service.Shared[map[string]inbox.Paused] {
@@ -272,6 +274,7 @@ func newPauses(pool *pgxpool.Pool) *service.Shared[map[string]inbox.Paused] {
 	}
 }
 
+// Handled wakes the relay for what a handler has added.
 func (c *consumer) Handled(e event.Event, outcome inbox.Outcome) {
 	if outcome == inbox.Applied && c.publishes.Load() {
 		c.node.Outbox.Committed()
@@ -281,8 +284,8 @@ func (c *consumer) Handled(e event.Event, outcome inbox.Outcome) {
 	}
 }
 
-// CopyDeadLetter publishes through the outbox, in the dead letter's transaction. It leaves out a copy that the outbox
-// refuses. Only database errors prevent the dead letter.
+// CopyDeadLetter publishes through the outbox, in the dead letter's transaction. A copy that the outbox refuses is left
+// out. Only database errors prevent the dead letter.
 func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.Letter) error {
 	if l.Group == "" || l.Topic == "" {
 		c.node.copies.WithLabelValues(l.Consumer, "no_origin").Inc()

@@ -15,7 +15,7 @@ const (
 	idleTimeout    = time.Minute
 )
 
-// The server must not get the pool's parameters.
+// databaseConfig connects to nothing. The server must not get the pool's parameters.
 func databaseConfig(cfg Config, service string) (pool *pgxpool.Config, relay *pgx.ConnConfig, err error) {
 	pool, err = pgxpool.ParseConfig(string(cfg.DatabaseURL))
 	if err != nil {
@@ -61,7 +61,7 @@ func (c connectTracer) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.Tr
 	}
 }
 
-// It needs what a commit needs, and leaves nothing behind:
+// probeSQL needs what a commit needs, and leaves nothing behind:
 //
 //   - A read-only database, such as a standby, refuses commits.
 //   - The message waits for the disk, and for standbys as synchronous_commit demands.
@@ -94,7 +94,7 @@ func probeDatabase(cfg *pgx.ConnConfig) func(context.Context) error {
 	}
 }
 
-// checkTables finds a missing right, a lock that keeps writers out, and a full pool. It adds no row.
+// checkTables finds a missing right, a lock that keeps writers out, and a pool without a connection. It adds no row.
 func (n *Node) checkTables(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, n.Pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local lock_timeout = '1s'`); err != nil {

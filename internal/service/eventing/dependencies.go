@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/internal/service/circuit"
 )
 
-// The node is not ready without these two servers.
+// openCircuits makes the circuits of the two servers without which the node is not ready.
 func (n *Node) openCircuits(setup Setup, database *pgx.ConnConfig) {
 	n.database = circuit.New(circuit.Config{
 		Name: "database", Probe: probeDatabase(database), OnUp: func() { n.Pool.Reset() },
@@ -24,13 +24,13 @@ func (n *Node) openCircuits(setup Setup, database *pgx.ConnConfig) {
 	})
 }
 
-// A lost connection does not show where it led.
+// report asks both servers: a lost connection does not show where it led.
 func (n *Node) report(err error) {
 	n.database.Report(err)
 	n.broker.Report(err)
 }
 
-// During an outage a check only waits: the report names it once.
+// During an outage requireUp only waits: the report names it once.
 func requireUp(check func(context.Context) error, servers ...*circuit.Circuit) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for _, server := range servers {

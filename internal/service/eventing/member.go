@@ -12,6 +12,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
+// join makes the member of the consumer's group; it may have a name in it.
 func (c *consumer) join(instanceID string) error {
 	cfg := c.node.setup.Config
 	member, err := kafka.NewConsumer(kafka.ConsumerConfig{
@@ -33,7 +34,7 @@ func (c *consumer) join(instanceID string) error {
 	return err
 }
 
-// When another process takes the name, run continues without it: else the two would evict each other for ever.
+// run continues without the name when another process takes it: else the two would evict each other for ever.
 func (c *consumer) run(ctx context.Context) error {
 	instanceID := c.node.setup.Config.Kafka.instanceID(c.node.bound)
 	if err := c.join(instanceID); err != nil {
@@ -51,7 +52,7 @@ func (c *consumer) run(ctx context.Context) error {
 	return c.member.Load().Run(ctx, c.Topic)
 }
 
-// A broker refuses other names at a join.
+// A broker refuses other names when a member joins.
 var (
 	instanceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
 	notInName    = regexp.MustCompile(`[^A-Za-z0-9._-]`)
@@ -61,8 +62,8 @@ func (c KafkaConfig) validInstance() bool {
 	return instanceName.MatchString(c.InstanceID) && strings.Trim(c.InstanceID, ".") != ""
 }
 
-// instanceID returns this process's name in its groups, "" for none. auto is the machine and the admin port: only a
-// successor has the same.
+// instanceID returns this process's name in its groups, "" for none. With auto it is the machine and the admin port:
+// only a successor has the same.
 func (c KafkaConfig) instanceID(bound service.Listening) string {
 	switch c.InstanceID {
 	case "none":

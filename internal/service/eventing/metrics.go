@@ -50,7 +50,7 @@ var (
 		[]string{"consumer", "topic", "partition"}, nil)
 )
 
-// With an error it returns the lags of the topics that it read.
+// With an error measureLag returns the lags of the consumers whose topic it read.
 func (n *Node) measureLag(ctx context.Context) (metrics []prometheus.Metric, err error) {
 	if err := n.broker.Err(); err != nil {
 		return nil, err

@@ -32,23 +32,23 @@ type Setup struct {
 	Source     string // of its events
 	Config     Config
 	Migrations []migrations.Set
-	Topics     []kafka.Topic           // that it writes to, without copies of dead letters
+	Topics     []kafka.Topic           // that it writes to, without those for copies of dead letters
 	Validate   func(event.Event) error // the contract, on both sides
-	Declared   []event.Declaration     // consumers are compared with them
+	Declared   []event.Declaration     // optional: consumers are compared with them
 	Admin      *service.Admin
 	Log        *slog.Logger
 
 	client kafka.Config // set by Open
 }
 
-// Node is the events of one service, written and consumed.
+// Node is the events of one service: written and consumed.
 type Node struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
 	Admin  *service.Admin
-	// Log leaves out errors of outages, which the circuits log.
+	// Log leaves out the errors of outages, which the circuits log.
 	Log *slog.Logger
-	// Traces gives requests spans, also without a collector: events carry their traces.
+	// Traces gives requests their spans, also without a collector: events carry their traces.
 	Traces trace.TracerProvider
 
 	Spans         *event.Spans // nil: spans go nowhere
@@ -69,7 +69,7 @@ type Node struct {
 	bound         service.Listening // from Run on
 }
 
-// Open connects to nothing.
+// Open prepares the node and connects to nothing.
 func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	n := &Node{Admin: setup.Admin, Traces: otel.GetTracerProvider()}
 	defer func() {
@@ -123,8 +123,8 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	return n, nil
 }
 
-// The service is not ready while the broker takes no events of a topic or partition. Refused events concern their own
-// keys only.
+// addChecks keeps the service unready while the broker takes no events of a topic or partition. Refused events concern
+// their own keys only.
 func (n *Node) addChecks() {
 	n.Admin.Explain(n.diagnose)
 	n.Admin.Check("database", func(context.Context) error { return n.database.Ready() })
@@ -136,7 +136,7 @@ func (n *Node) addChecks() {
 	}, n.database, n.broker))
 }
 
-// Short: the relay tries again too, and publishes elsewhere.
+// retryFor is short: the relay tries again too, and publishes elsewhere.
 const retryFor = 500 * time.Millisecond
 
 func (n *Node) relayConfig() relay.Config {
@@ -170,7 +170,7 @@ func (n *Node) Check(name string, check func(context.Context) error) {
 	n.Admin.Check(name, requireUp(check, n.database))
 }
 
-// It waits for the database, not for the relay's own pause.
+// connectRelay waits for the database, not for the relay's own pause.
 func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 	if err := n.database.Await(ctx); err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 
 const flushTimeout = 2 * time.Second
 
-// Close sends the waiting spans and disconnects. [Node.Run] calls it.
+// Close sends the waiting spans and closes all connections. [Node.Run] calls it.
 func (n *Node) Close() error {
 	if n.Pool != nil {
 		n.Pool.Close()

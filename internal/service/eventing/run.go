@@ -19,8 +19,9 @@ import (
 // Listeners are listen addresses. API may be empty.
 type Listeners struct{ Admin, API string }
 
-// Run runs a service until the group stops. An error that only another setting can cure has the exit code of a wrong
-// configuration. While Run waits for a server, /livez answers, /readyz names it, and the API accepts no connection.
+// Run runs a service around its node until the group stops. An error that only another setting can cure has the exit
+// code of a wrong configuration. While Run waits for a server, /livez answers, /readyz names the missing one, and the
+// API accepts no connection.
 func (n *Node) Run(
 	group *service.Group, at Listeners, host service.Host, start func(group *service.Group, api net.Listener),
 ) error {
@@ -69,7 +70,7 @@ func (n *Node) open(
 	return bound, nil
 }
 
-// A rolling upgrade has a newer database that fits.
+// checkSchema accepts a newer database that fits: a rolling upgrade has one.
 func (n *Node) checkSchema(ctx context.Context) error {
 	newer, err := migrations.Check(ctx, n.Pool, n.setup.Migrations...)
 	for _, set := range newer {
@@ -79,7 +80,7 @@ func (n *Node) checkSchema(ctx context.Context) error {
 	return err
 }
 
-// It ends with an error that waiting does not change.
+// runWhileAsking ends with an error that waiting does not change.
 func (n *Node) runWhileAsking(
 	ctx context.Context, what string, check func(context.Context) error, tasks ...func(context.Context) error,
 ) error {

@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Service declares one service. Only API, Operations and Checks are optional.
+// Service declares one service. All fields but API, Operations and Checks are required.
 type Service[C Settings] struct {
 	Name       string
 	Source     string
@@ -25,12 +25,12 @@ type Service[C Settings] struct {
 	Operations func(node *Node, cfg C) error // adds the operations' API to node.Admin, after SetUp
 	Checks     func(cfg C) []Check           // of its own tables
 
-	// SetUp builds the service around its node, and returns the function that starts it. It connects to nothing: the
-	// topics command calls it, too.
+	// SetUp builds the service's parts around its node, and returns the function that starts them. It connects to nothing:
+	// the topics command calls it, too.
 	SetUp func(node *Node, cfg C) (start func(group *service.Group, api net.Listener), err error)
 }
 
-// Settings is a service's configuration; an embedded [Config] has most of it.
+// Settings is a service's configuration. An embedded [Config] implements most of it.
 type Settings interface {
 	Shared() Config
 	Listeners() Listeners
@@ -52,7 +52,7 @@ func (s Service[C]) Run(ctx context.Context, cfg C, host service.Host) error {
 	return node.Run(group, cfg.Listeners(), host, start)
 }
 
-// It connects to nothing.
+// open connects to nothing.
 func (s Service[C]) open(ctx context.Context, cfg C, log *slog.Logger, draining <-chan struct{}) (
 	node *Node, start func(*service.Group, net.Listener), err error,
 ) {
@@ -83,7 +83,7 @@ func (s Service[C]) open(ctx context.Context, cfg C, log *slog.Logger, draining 
 	return node, start, nil
 }
 
-// Declared is what a service reads and writes.
+// Declared lists what a service reads and writes.
 type Declared struct {
 	Service, Source string
 	Consumers       []Consumer
@@ -92,7 +92,7 @@ type Declared struct {
 	Checks          []Check
 }
 
-// It needs no server.
+// declared needs no server.
 func (s Service[C]) declared(ctx context.Context, cfg C) (found Declared, err error) {
 	node, _, err := s.open(ctx, cfg, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
@@ -156,11 +156,11 @@ type Described struct {
 	Migrations []migrations.Set
 	API        []byte // optional
 
-	// Load returns with an error what it could read.
+	// Load reads the configuration. With an error it returns what it could read.
 	Load func(environ []string) (*Instance, error)
 }
 
-// Describe hides the configuration's type.
+// Describe returns the service without its configuration's type.
 func (s Service[C]) Describe() Described {
 	return Described{Name: s.Name, Migrations: s.Migrations, API: s.API, Load: func(environ []string) (*Instance, error) {
 		cfg, i := new(C), &Instance{}
@@ -173,13 +173,13 @@ func (s Service[C]) Describe() Described {
 	}}
 }
 
-// Unset returns an instance of the defaults. It cannot run.
+// Unset returns an instance with the defaults alone. It cannot run.
 func (d Described) Unset() *Instance {
 	instance, _ := d.Load(nil) // required settings are missing
 	return instance
 }
 
-// Declare returns what the service reads and writes. It needs no configuration and no server.
+// Declare returns what the service reads and writes, without a configuration or a server.
 func (d Described) Declare(ctx context.Context) (Declared, error) {
 	instance, _ := d.Load([]string{"DATABASE_URL=postgres://127.0.0.1:1/none", "KAFKA_BROKERS=127.0.0.1:1"})
 	return instance.Declared(ctx)
@@ -189,18 +189,18 @@ func (d Described) Declare(ctx context.Context) (Declared, error) {
 type Instance struct {
 	Settings
 
-	// Variables have the values in effect.
+	// Variables returns the service's variables, with the values in effect.
 	Variables func() []config.Setting
 	// Declared needs a complete configuration and no server.
 	Declared func(ctx context.Context) (Declared, error)
-	// Run ends with ctx, after it has drained.
+	// Run runs the service until ctx ends, and drains it.
 	Run func(ctx context.Context, host service.Host) error
 }
 
 // Reads reports whether the service knows the variable.
 func (i *Instance) Reads(variable string) bool { return i.variable(variable).Variable != "" }
 
-// Value returns the value in effect, "" for an unknown variable.
+// Value returns a variable's value in effect, "" for an unknown one.
 func (i *Instance) Value(variable string) string { return i.variable(variable).Value }
 
 func (i *Instance) variable(name string) config.Setting {

@@ -25,14 +25,14 @@ func namesOf(topics []kafka.Topic) []string {
 	return names
 }
 
-// It answers within a scrape's timeout.
+// lagClient answers within a scrape's timeout.
 func (s Setup) lagClient() kafka.Config {
 	client := s.client
 	client.RequestTimeout = min(time.Second, client.WithDefaults().PublishTimeout)
 	return client
 }
 
-// It refuses a topic that takes less than the largest event: a refused event would park its key.
+// checkTopics refuses a topic that takes less than the largest event: a refused event would park its key.
 func (n *Node) checkTopics(ctx context.Context) error {
 	names, largest := namesOf(n.topics), n.setup.Config.Outbox.MaxEventBytes
 	found, err := kafka.DescribeTopics(ctx, n.setup.client, names...)
@@ -52,8 +52,8 @@ func (n *Node) checkTopics(ctx context.Context) error {
 	return refused.Err()
 }
 
-// EnsureTopics creates missing topics and prints all. Of an existing one it changes only who sets the times of records:
-// see [kafka.EnsureTopics].
+// EnsureTopics creates missing topics and prints all on out. Of an existing one it changes only who sets the times of
+// records: see [kafka.EnsureTopics].
 func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
 	client, names := c.Client(service), namesOf(topics)
 	before, err := kafka.DescribeTopics(ctx, client, names...)

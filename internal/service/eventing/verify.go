@@ -7,7 +7,7 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
-// Verified describes the service to package verify, without a server. A Pause exceeds the time to record a batch or
+// Verified describes the service to package verify. It needs no server. A Pause exceeds the time to record a batch or
 // handle an event.
 func (i *Instance) Verified(ctx context.Context) (s verify.Service, err error) {
 	declared, err := i.Declared(ctx)

@@ -1,5 +1,5 @@
-// Package tracing sends spans to a collector: OTLP over HTTP as JSON, by OpenTelemetry's variables. It delays no
-// request or event: spans that the collector does not take are dropped.
+// Package tracing sends spans to a collector: OTLP over HTTP as JSON, by OpenTelemetry's own variables. It never delays
+// a request or an event: spans that the collector does not take are dropped.
 package tracing
 
 import (
@@ -31,7 +31,7 @@ type Config struct {
 	Ratio    string        `env:"TRACES_SAMPLER_ARG" envDefault:"1" doc:"of a sampler with traceidratio: the share of traces, from 0 to 1"`
 }
 
-// Rules returns the variables' cross checks.
+// Rules returns the cross checks of the variables.
 func (c Config) Rules() []config.Rule {
 	ratio, err := strconv.ParseFloat(c.Ratio, 64)
 	_, areHeaders := c.headers()
@@ -71,7 +71,7 @@ func (c Config) sampler() sdktrace.Sampler {
 	return linked{base}
 }
 
-// The engine links to sampled traces alone: a new trace with links is sampled.
+// The engine links to sampled traces alone, so linked samples a new trace with links.
 type linked struct{ sdktrace.Sampler }
 
 func (l linked) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
@@ -83,8 +83,8 @@ func (l linked) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingRes
 
 const gatherFor = time.Second
 
-// New returns a provider that sends to the collector, or nil without an exporter. It connects with the first span. cfg
-// must keep its [Config.Rules].
+// New returns a provider whose spans go to the collector, or nil without an exporter. It connects with the first span.
+// cfg must keep its [Config.Rules].
 func New(
 	ctx context.Context, cfg Config, service, environment string, log *slog.Logger, registerer prometheus.Registerer,
 ) (*sdktrace.TracerProvider, error) {

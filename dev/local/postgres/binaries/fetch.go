@@ -51,6 +51,7 @@ var packages = map[string]source{
 	},
 }
 
+// cached returns a folder that may not exist.
 func (o options) cached() (string, error) {
 	cache, err := o.cacheDir, error(nil)
 	if cache == "" {

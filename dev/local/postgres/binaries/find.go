@@ -110,6 +110,7 @@ var places = []string{
 	"/Applications/Postgres.app/Contents/Versions/*/bin",
 }
 
+// find lists candidates: PATH first, then the usual places, newest version first.
 func find() (found []string) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		// Distributions link single programs into PATH; the others are next to the target.

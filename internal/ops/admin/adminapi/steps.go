@@ -42,7 +42,7 @@ func InOrder(all []StoryStep) []StoryStep {
 		return cmp.Or(cmp.Compare(clock(a), clock(b)), a.At.Compare(b.At))
 	})
 	ordered := make([]told, len(kept))
-	last := make(map[string]reached) // by event, when it first was at its last station
+	last := make(map[string]reached) // by event, when it first was at the station that it came to last
 	for i, s := range kept {
 		ordered[i] = told{s, s.At}
 		if before := last[s.EventID]; s.EventID != "" {
@@ -73,7 +73,7 @@ func joined(all []StoryStep) []StoryStep {
 		case kept[i].EventID == "" && step.EventID != "": // from a table of the service: the event has more
 			step.Outcome = cmp.Or(step.Outcome, kept[i].Outcome)
 			kept[i] = step
-		case step.Station == StoryStepStationRecord && step.At.Before(kept[i].At),
+		case step.Station == StoryStepStationRecord && step.At.Before(kept[i].At), // who read it first
 			step.Station == StoryStepStationMail && step.At.After(kept[i].At): // asked about twice: how far it is now
 			kept[i] = step
 		default:
@@ -83,7 +83,8 @@ func joined(all []StoryStep) []StoryStep {
 	return kept
 }
 
-// same joins a request of a table and of an event, a record of several consumers, and a row found by two ids.
+// same joins a request that a table and an event know, a record that several consumers read, and a row found by two
+// ids.
 func same(a, b StoryStep) bool {
 	if a.Station != b.Station {
 		return false

@@ -23,10 +23,11 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
-// Service calls one service's operations; it is safe for concurrent use. A different service at the address refuses.
+// Service calls one service's operations. It is safe for concurrent use. Every request names the service, so that a
+// different one at the address refuses it.
 type Service struct {
 	Name, Addr string
-	// Environment, if set before the first call, is the required one.
+	// Environment, if set before the first call, is the required one: a service of a different environment refuses.
 	Environment string
 
 	base, token string
@@ -111,7 +112,7 @@ type Answer[T any] struct {
 	Err     error
 }
 
-// Ask asks all services concurrently. The answers have their order.
+// Ask asks all services concurrently and returns the answers in their order.
 func Ask[T any](services []*Service, call func(*Service) (T, error)) []Answer[T] {
 	answers := make([]Answer[T], len(services))
 	var all sync.WaitGroup
@@ -125,8 +126,8 @@ func Ask[T any](services []*Service, call func(*Service) (T, error)) []Answer[T]
 	return answers
 }
 
-// Stream makes a call whose answer is JSON lines. A total of 0 is unknown. With an error, the result counts the changes
-// before it, as far as they are known.
+// Stream makes a call whose answer is JSON lines, and calls progress with the done and total counts; a total of 0 is
+// unknown. With an error, the result counts the changes before it, as far as they are known.
 func Stream(
 	ctx context.Context, s *Service, progress func(done, total int64), r Request,
 ) (result adminapi.Result, err error) {
@@ -192,16 +193,16 @@ func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 	return nil, refused
 }
 
-// URL returns the URL of a path.
+// URL returns the URL of a path of the listener.
 func (s *Service) URL(path string) string { return s.base + path }
 
-// Request is a call of one operation of api/admin.yaml.
+// Request is a call of one operation of api/admin.yaml, with the types of package adminapi.
 type Request struct {
 	method, path string
 	params, body any
 }
 
-// Get takes the operation's struct of parameters; nil: none.
+// Get requests the path. Params is the operation's struct of parameters; nil: none.
 func Get(path string, params any) Request {
 	return Request{method: http.MethodGet, path: path, params: params}
 }
@@ -235,6 +236,7 @@ func (r Request) build(ctx context.Context, base string) (*http.Request, error) 
 	return request, nil
 }
 
+// queryOf uses the JSON names: the document has the same.
 func queryOf(params any) (url.Values, error) {
 	encoded, err := json.Marshal(params)
 	if err != nil {
@@ -253,8 +255,8 @@ func queryOf(params any) (url.Values, error) {
 	return query, nil
 }
 
-// OperatorsFile has the [Operators] of a dev stack, with the token: only its owner may read it. It exists while the
-// stack runs, and after a kill.
+// OperatorsFile is where a dev stack stores its [Operators]. It holds the token, so only its owner may read it. It
+// exists while the stack runs, and after a kill.
 const OperatorsFile = "operators.json"
 
 // Operators is the content of [OperatorsFile].

@@ -35,7 +35,6 @@ func TestWhatElseRunsInAFolderIsAsked(t *testing.T) {
 
 func TestWhereTheServicesAre(t *testing.T) {
 	both := map[string]string{"billing": "b:1", "accounts": "a:1"}
-	flags := twoAdmins{CustomerAdmin: "a:1", NotificationAdmin: "b:1"}
 	for name, c := range map[string]struct {
 		operator Connection
 		token    string
@@ -47,19 +46,6 @@ func TestWhereTheServicesAre(t *testing.T) {
 		"unknown":     {Connection{Admin: both, Service: "bills"}, "t", nil, "there is no bills, but accounts, billing"},
 		"no address": {
 			Connection{Admin: map[string]string{"accounts": ""}, Service: "accounts"}, "t", nil, "--admin accounts=HOST:PORT",
-		},
-		"flags":            {Connection{twoAdmins: flags}, "t", []string{"customer", "notification"}, ""},
-		"one of two flags": {Connection{twoAdmins: flags, Service: "customer"}, "t", []string{"customer"}, ""},
-		"a flag and another": {
-			Connection{twoAdmins: twoAdmins{NotificationAdmin: "b:1"}, Admin: map[string]string{"accounts": "c:1"}},
-			"t",
-			[]string{"notification", "accounts"},
-			"",
-		},
-		"the flag that is missing": {
-			Connection{twoAdmins: twoAdmins{NotificationAdmin: "b:1"}, Service: "customer"},
-			"t", nil,
-			"--admin customer=HOST:PORT",
 		},
 		"no token":    {Connection{Admin: both}, "", nil, "--token-file"},
 		"bad address": {Connection{Admin: map[string]string{"accounts": "a b\x00:1"}}, "t", nil, "accounts"},

@@ -22,6 +22,29 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
+func TestCustomerAndNotificationHaveFlags(t *testing.T) {
+	t.Setenv(tokenVariable, "t")
+	accounts := map[string]string{"accounts": "c:1"}
+	for name, c := range map[string]struct {
+		operator Connection
+		asked    []string
+	}{
+		"both":    {Connection{twoAdmins: twoAdmins{"a:1", "b:1"}}, []string{"customer", "notification"}},
+		"one":     {Connection{twoAdmins: twoAdmins{"a:1", "b:1"}, Service: "customer"}, []string{"customer"}},
+		"another": {Connection{twoAdmins: twoAdmins{"", "b:1"}, Admin: accounts}, []string{"notification", "accounts"}},
+	} {
+		services, err := c.operator.services()
+		require.NoError(t, err, name)
+		var asked []string
+		for _, s := range services {
+			asked = append(asked, s.Name)
+		}
+		require.Equal(t, c.asked, asked, name)
+	}
+	_, err := (&Connection{twoAdmins: twoAdmins{NotificationAdmin: "b:1"}, Service: "customer"}).services()
+	require.ErrorContains(t, err, "--admin customer=HOST:PORT")
+}
+
 func TestBadCommandLines(t *testing.T) {
 	t.Parallel()
 	h := shared(t)

@@ -79,7 +79,6 @@ func TestBadCommandLines(t *testing.T) {
 			[]string{"dlq", "replay", "--since", "2026-11-21T10:00:00Z", "--until", "2026-11-20T10:00:00Z"},
 			"is not after",
 		},
-
 		{"a page of two", []string{"dlq", "list", "--each", "--after", "3"}, "--service"},
 		{"a service without mails", []string{"mail", "list", "--service", "customer"}, "send no mails"},
 		{"bare id", []string{"dlq", "show", "17"}, "customer/17"},

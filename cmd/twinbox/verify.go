@@ -91,6 +91,7 @@ func (c *VerifyCommand) Run(ctx context.Context, to *streams, at *Connection) er
 	return cmp.Or(worst, err)
 }
 
+// find uses --database; without one, the system in the folder.
 func (c *VerifyCommand) find(ctx context.Context, at *Connection) (system verify.System, err error) {
 	if len(c.Database) > 0 {
 		system, err = c.given(ctx)

@@ -117,14 +117,20 @@ func TestUpLetsTheServersReadTheirFiles(t *testing.T) {
 	}
 }
 
+func occupiedPort(t *testing.T) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	require.NoError(t, err)
+	return port
+}
+
 // The port of this project's own container is free.
 func TestUpFindsOccupiedPorts(t *testing.T) {
 	t.Parallel()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	require.NoError(t, err)
+	port := occupiedPort(t)
 	said, asked, worked := newEngine(t, "").runs(t, []string{"CUSTOMER_PORT=" + port}, "up")
 	require.False(t, worked)
 	require.Regexp(t, `^Port `+port+` is in use by another program. Move it: CUSTOMER_PORT=\d+ make up\n$`, said)
@@ -138,11 +144,7 @@ func TestUpFindsOccupiedPorts(t *testing.T) {
 // Compose accepts each of these lines, and publishes on the last one's port.
 func TestUpFindsOccupiedPortsOfTheFile(t *testing.T) {
 	t.Parallel()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	require.NoError(t, err)
+	port := occupiedPort(t)
 	for _, line := range []string{"A_PORT=%", `A_PORT="%" # mine`, "export A_PORT='%'", "A_PORT = %\r", "A_PORT: %"} {
 		e, tree := newEngine(t, "").inTree(t)
 		ports := "services: {a: {ports: ['127.0.0.1:${A_PORT:-1}:1']}}\n"

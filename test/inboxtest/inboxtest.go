@@ -36,7 +36,7 @@ type Bundle struct {
 	Registry *prometheus.Registry
 }
 
-// New returns a bundle on a new database.
+// New returns an empty bundle. Its database may be an earlier test's, because emptying one is quicker than making one.
 func New(t *testing.T) *Bundle {
 	t.Helper()
 	var db *database

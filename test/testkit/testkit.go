@@ -23,8 +23,9 @@ const (
 	latest  = 100 * time.Millisecond
 )
 
-// Until returns when the condition holds, and fails the test after [WaitLimit]. The condition runs in the caller's
-// goroutine, so it may use require. It never runs after the test has ended, unlike that of require.Eventually.
+// Until returns when the condition holds, and fails the test after [WaitLimit]; the message shows the last value behind
+// a pointer. The condition runs in the caller's goroutine, so it may use require. It never runs after the test has
+// ended, unlike that of require.Eventually.
 func Until(t testing.TB, condition func() bool, msgAndArgs ...any) {
 	t.Helper()
 	for began := time.Now(); !condition(); {

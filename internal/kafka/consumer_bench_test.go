@@ -49,7 +49,7 @@ func BenchmarkConsume(b *testing.B) {
 	}
 }
 
-// The first record shows that the group has joined; it is not counted.
+// backlog publishes one record more than the benchmark reads: the first one shows that the group has joined.
 func backlog(b *testing.B, brokers []string) string {
 	topic := kafkatest.Topic(b, brokers, 12)
 	publisher := newPublisher(b, kafka.Config{Brokers: brokers})

@@ -286,7 +286,7 @@ func TestCommitsThatFailAreTriedAgain(t *testing.T) {
 	require.EqualValues(t, 3, committed(t, brokers, cfg.Group, topic))
 }
 
-// Joining a group may take longer.
+// A broker that takes a request and never answers is asked again, although joining a group may take longer.
 func TestABrokerThatGivesNoRecordsIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

@@ -107,7 +107,7 @@ func TestABatchIsWhatIsThere(t *testing.T) {
 	}
 }
 
-// Records arrive one by one: it refuses calls until one has all.
+// bringing refuses calls until one has all wanted records: records arrive one by one.
 func bringing(t testing.TB, calls <-chan call, want []string) call {
 	t.Helper()
 	for {

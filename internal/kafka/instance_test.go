@@ -53,7 +53,7 @@ func killedMember(t testing.TB, cfg kafka.ConsumerConfig, topic string) {
 	killMember(t, process)
 }
 
-// The process prints the ids that it gets.
+// startMember starts a member in a process, which prints the ids that it gets.
 func startMember(
 	t testing.TB, cfg kafka.ConsumerConfig, topic string, environ ...string,
 ) (process *exec.Cmd, lines <-chan string) {
@@ -150,8 +150,8 @@ func TestAMemberWithAnInstanceIDLeavesWhenItCloses(t *testing.T) {
 	leave("another")
 }
 
-// The first member is killed when it has given a partition back, before it begins the rebalance that would give it to
-// the other. The broker in process begins one when they come back.
+// Two members are killed in the middle of a rebalance: the first has given a partition back, and has not yet begun the
+// next rebalance, which would give it to the other. The broker in process begins one when they come back.
 func TestAPartitionBetweenTwoOwnersIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	if !kafkatest.IsReal() {

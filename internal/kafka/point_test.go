@@ -20,7 +20,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// It moves its points as an inbox does.
+// database is a [kafka.Points] in memory; its handler moves the points as an inbox does.
 type database struct {
 	mu       sync.Mutex
 	points   map[int32]event.Point
@@ -94,6 +94,7 @@ func (d *database) point(partition int32) event.Point {
 	return d.points[partition]
 }
 
+// taken waits for n new records.
 func (d *database) taken(t *testing.T, n int) (handled []string) {
 	t.Helper()
 	testkit.Until(t, func() bool {

@@ -14,7 +14,8 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// With the same settings and bytes: ours, Watermill's, sarama's SendMessages.
+// BenchmarkPublish compares three publishers with the same settings and bytes: ours, Watermill's, sarama's
+// SendMessages.
 func BenchmarkPublish(b *testing.B) {
 	brokers := kafkatest.Brokers(b)
 	cfg := kafka.Config{Brokers: brokers}

@@ -98,7 +98,7 @@ func TestAPartitionRefusedForEverHoldsUpNoOther(t *testing.T) {
 	require.Equal(t, sent(msgs...), logOf(t, brokers, topic, len(msgs)))
 }
 
-// The second of several batches fails for good.
+// TestNothingOvertakesAFailedBatch: the second of several batches fails for good.
 func TestNothingOvertakesAFailedBatch(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]*kerr.Error{
@@ -181,7 +181,7 @@ func TestAnInvalidRecordIsIsolated(t *testing.T) {
 	require.Len(t, logOf(t, brokers, topic, 49), 49)
 }
 
-// The call ends before the records of the refused batch have been sent alone.
+// The call ends before the records that the broker refused with another one have been sent alone.
 func TestARecordOfARefusedBatchHasNotFailed(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

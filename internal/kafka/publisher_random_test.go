@@ -18,7 +18,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// It publishes as a relay does, with a random fault before each call.
+// TestNothingIsLostOrInvertedByAnyAnswer publishes as a relay does, with a random fault before each call.
 func TestNothingIsLostOrInvertedByAnyAnswer(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {

@@ -21,6 +21,7 @@ func isUnfinished(err error) bool {
 	return errors.As(err, &p) && p.Unfinished()
 }
 
+// slowly delays each answer to a produce request.
 func slowly(cluster *kfake.Cluster, pause time.Duration) {
 	cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
@@ -86,7 +87,7 @@ func TestABrokerThatDoesNotAnswerIsAFailure(t *testing.T) {
 	}
 }
 
-// The broker acknowledges the next record and gives no further answer for so long.
+// answerThrottled acknowledges the next record, as a broker does that gives no further answer for so long.
 func answerThrottled(cluster *kfake.Cluster, throttled time.Duration) {
 	cluster.ControlKey(int16(kmsg.Produce), func(asked kmsg.Request) (kmsg.Response, error, bool) {
 		request := asked.(*kmsg.ProduceRequest)

@@ -77,7 +77,7 @@ func TestAHandlerMayFinishDuringARebalance(t *testing.T) {
 	}
 }
 
-// Neither member owns the partition while the first one's handler works.
+// awaitWithheld waits until neither member owns the partition, because the first one's handler still works.
 func awaitWithheld(t *testing.T, brokers []string, group string) {
 	t.Helper()
 	cluster := admin(t, brokers)

@@ -23,7 +23,7 @@ const (
 	secret = "secret"
 )
 
-// The user app has the listed rights, root all.
+// guarded gives the user app the listed rights, and root all.
 func guarded(t *testing.T, topic, group string, rights map[kmsg.ACLResourceType][]kmsg.ACLOperation) kafka.Config {
 	t.Helper()
 	names := map[kmsg.ACLResourceType]string{kmsg.ACLResourceTypeTopic: topic, kmsg.ACLResourceTypeGroup: group}

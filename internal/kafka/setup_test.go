@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// It is also the program of the processes that tests kill.
+// TestMain is also the program of the processes that tests kill.
 func TestMain(m *testing.M) {
 	if os.Getenv(childBrokers) != "" {
 		beAMember()
@@ -33,7 +33,7 @@ var (
 	admin = kafkatest.Admin
 )
 
-// The nth message of a key has the id key-n.
+// newEvent returns the nth message of a key, with the id key-n.
 func newEvent(key string, n int) *message.Message {
 	return event.Event{
 		ID:      fmt.Sprintf("%s-%d", key, n),

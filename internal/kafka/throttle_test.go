@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The broker in process knows no quotas.
+// throttle gives a client a quota, which the broker in process does not know.
 func throttle(t *testing.T, brokers []string, client string, bytesPerSecond float64) {
 	t.Helper()
 	if !kafkatest.IsReal() {
@@ -33,8 +33,8 @@ func throttle(t *testing.T, brokers []string, client string, bytesPerSecond floa
 	}
 }
 
-// A member keeps its partitions if its session is longer than the broker holds a connection back, heartbeats included:
-// 11 s, quota.window.num times quota.window.size.seconds.
+// Clients that a quota holds back are slow: nothing fails. A member keeps its partitions if its session is longer than
+// the broker holds a connection back, heartbeats included: 11 s, quota.window.num times quota.window.size.seconds.
 func TestThrottledClientsAreSlow(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

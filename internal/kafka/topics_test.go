@@ -151,6 +151,7 @@ func TestPing(t *testing.T) {
 	require.Error(t, kafka.EnsureTopics(t.Context(), kafka.Config{Brokers: []string{"127.0.0.1:1"}}))
 }
 
+// A stopped broker accepts connections and never answers.
 func TestAQuestionToASilentBrokerEndsInTime(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

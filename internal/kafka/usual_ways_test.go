@@ -21,10 +21,10 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// They show why the package exists; see docs/adr/0011-how-records-travel-to-and-from-kafka.md. If one fails, a part of
-// the package may be superfluous.
+// These tests show why the package exists; see docs/adr/0011-how-records-travel-to-and-from-kafka.md. If one fails, a
+// part of the package may be superfluous.
 
-// A caller that repeats the refused batch inverts the order.
+// TestUsualWaySaramaSendsPastAFailedBatch: a caller that repeats the refused batch inverts the order.
 func TestUsualWaySaramaSendsPastAFailedBatch(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -65,7 +65,8 @@ func stockSubscriber(t *testing.T, cfg kafka.ConsumerConfig, topic string) <-cha
 	return messages
 }
 
-// Two handlers have one message.
+// TestUsualWayANackLoopOutlivesItsPartition: the stock subscriber repeats a nacked message although another member owns
+// the partition.
 func TestUsualWayANackLoopOutlivesItsPartition(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -123,7 +124,8 @@ func stockPublisher(t *testing.T, cfg kafka.Config) *stock.Publisher {
 	return publisher
 }
 
-// After a few failures sarama's producer refuses its partition for ten seconds.
+// TestUsualWayABrokerThatIsBackIsNotAsked: after a few failures sarama's producer refuses its partition for ten
+// seconds.
 func TestUsualWayABrokerThatIsBackIsNotAsked(t *testing.T) {
 	t.Parallel()
 	start := restartable(t)

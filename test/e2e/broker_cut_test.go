@@ -45,6 +45,7 @@ func (b *ownBroker) start(t *testing.T) {
 	b.server = server
 }
 
+// restart is for a broker that was killed.
 func (b *ownBroker) restart(t *testing.T) {
 	t.Helper()
 	require.NoError(t, b.server.Stop())

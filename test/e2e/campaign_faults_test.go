@@ -20,14 +20,15 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// cause returns after the fault's end, and false where this machine cannot do it. What loses commits or records is
-// healed before the next.
+// campaignFault is one that the campaign causes. cause returns behind its end, and false where this machine cannot do
+// it. One that loses commits or records is healed before the next.
 type campaignFault struct {
 	name  string
 	loses bool
 	cause func(t *testing.T) bool
 }
 
+// faults are those after which nothing is missing.
 func (c *campaign) faults() (list []campaignFault) {
 	add := func(name string, cause func(t *testing.T)) {
 		list = append(list, campaignFault{name: name, cause: func(t *testing.T) bool { cause(t); return true }})
@@ -54,6 +55,7 @@ func (c *campaign) faults() (list []campaignFault) {
 	return list
 }
 
+// losses are those after which commits or records are missing.
 func (c *campaign) losses() (list []campaignFault) {
 	for service, cluster := range c.clusters {
 		list = append(list, campaignFault{"commits of " + service + " lost", true, func(t *testing.T) bool {
@@ -77,7 +79,7 @@ func (c *campaign) losses() (list []campaignFault) {
 	}})
 }
 
-// electUncleanly lets the broker lead the users' topic that lacks records of the other one.
+// electUncleanly makes one of the two brokers of the users' topic lead it, which lacks records of the other.
 func (c *campaign) electUncleanly(t *testing.T, leader, lacks *ownBroker) {
 	t.Helper()
 	lacks.server.Kill()
@@ -96,6 +98,7 @@ func (c *campaign) awaitInSync(t *testing.T) {
 	awaitLeader(t, c.nodes[0], contract.TopicMails, 0, 3)
 }
 
+// cut ends all connections to the leader, and refuses new ones for a while.
 func (c *cluster) cut(t *testing.T) {
 	t.Helper()
 	c.address.hangUp("")
@@ -103,9 +106,11 @@ func (c *cluster) cut(t *testing.T) {
 	c.address.lead(t, c.leader)
 }
 
+// roomy is more than a database of a campaign takes.
 const roomy = "16g"
 
-// fillDisk moves the leader's tables to a file system of their own, for which this process must be root.
+// fillDisk lets the leader find no room for a while. Its tables are moved to a file system of their own first, for
+// which this process must be root.
 func (c *cluster) fillDisk(t *testing.T) bool {
 	t.Helper()
 	base := filepath.Join(answer[string](t, c.leader, `show data_directory`), "base")
@@ -138,6 +143,7 @@ func isMounted(dir string) bool {
 	return err == nil && own.Dev != parent.Dev
 }
 
+// moveToOwnDisk moves a folder of the leader, which is killed and started again.
 func (c *cluster) moveToOwnDisk(t *testing.T, dir string) bool {
 	t.Helper()
 	require.NoError(t, c.leader.Kill())
@@ -162,6 +168,7 @@ func (c *cluster) moveToOwnDisk(t *testing.T, dir string) bool {
 	return err == nil
 }
 
+// removeData gives back the room of a leader that was killed.
 func removeData(t *testing.T, dir string) {
 	t.Helper()
 	unmount(t, filepath.Join(dir, "base"))

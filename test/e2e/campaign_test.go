@@ -50,8 +50,8 @@ var campaignSettings = []string{
 
 const frozenFor = 10 * time.Second
 
-// campaign has two processes and a database with standbys for each service, three brokers, and people at both replicas
-// of Customer.
+// campaign is two replicas of each service, each a process, a database with standbys for each service, three brokers,
+// and people who sign up at both replicas of Customer.
 type campaign struct {
 	*stack
 	services map[string][]*replica
@@ -67,9 +67,10 @@ type campaign struct {
 	done     map[string]int
 }
 
+// span is a time in which what was accepted may be lost.
 type span struct{ from, to time.Time }
 
-// The processes that replace a replica's have its addresses.
+// replica is one process of a service. Those that take its place have its addresses.
 type replica struct {
 	name    string
 	role    role
@@ -167,6 +168,7 @@ func (c *campaign) playRound(t *testing.T, round int) {
 	}
 }
 
+// requireReplicas fails when a process has ended that the campaign did not kill.
 func (c *campaign) requireReplicas(t *testing.T) {
 	t.Helper()
 	for _, replicas := range c.services {
@@ -180,6 +182,7 @@ func (c *campaign) requireReplicas(t *testing.T) {
 	}
 }
 
+// populate sends people to both replicas of Customer, unless they are there.
 func (c *campaign) populate(t *testing.T) {
 	t.Helper()
 	if len(c.crowds) > 0 {
@@ -200,6 +203,7 @@ func (c *campaign) populate(t *testing.T) {
 	c.await(t, 20)
 }
 
+// await waits until each replica of Customer has taken so many more requests.
 func (c *campaign) await(t *testing.T, more int64) {
 	t.Helper()
 	for _, crowd := range c.crowds {
@@ -207,6 +211,7 @@ func (c *campaign) await(t *testing.T, more int64) {
 	}
 }
 
+// backlog counts the events behind the load: in the outbox, on the log for each group, and mails to send.
 type backlog struct {
 	outbox, mails int64
 	groups        map[string]int64
@@ -260,6 +265,7 @@ func (c *campaign) settle(t *testing.T) {
 
 const unsentMails = `select count(*) from lease where state not in ('done', 'uncertain')`
 
+// sendHome sends all people home and waits until their events are handled, and the log is healed.
 func (c *campaign) sendHome(t *testing.T) {
 	t.Helper()
 	for _, crowd := range c.crowds {
@@ -273,6 +279,7 @@ func (c *campaign) sendHome(t *testing.T) {
 	c.awaitHealed(t)
 }
 
+// events is how many there are: one for each request that was taken, and one for each mail.
 func (c *campaign) events() (n int) {
 	for _, is := range c.accepted {
 		n++
@@ -290,7 +297,8 @@ func (c *campaign) say(format string, args ...any) {
 	fmt.Printf("%8s %9d events  %s\n", time.Since(c.began).Round(time.Second), c.events(), fmt.Sprintf(format, args...))
 }
 
-// Only what was accepted while commits were lost may be missing.
+// requireKept looks for each event that a person heard of. Only what was accepted while commits were lost may be
+// missing.
 func (c *campaign) requireKept(t *testing.T) {
 	t.Helper()
 	events, _ := c.logged(t, contract.TopicUsers)
@@ -307,6 +315,7 @@ func (c *campaign) requireKept(t *testing.T) {
 		"come through", len(c.accepted), count(t, c.customerDB, `select count(*) from profile`), len(gone))
 }
 
+// report prints what the campaign is run for.
 func (c *campaign) report(t *testing.T) {
 	t.Helper()
 	faults := 0
@@ -325,6 +334,7 @@ func (c *campaign) report(t *testing.T) {
 		"person; nothing is lost, doubled, altered, invented or reordered", faults, healed, len(c.uncertain(t)))
 }
 
+// kill ends a process as a crash does. Another one takes its place.
 func (r *replica) kill(t *testing.T) {
 	t.Helper()
 	require.NoError(t, r.process.Signal(syscall.SIGKILL))
@@ -332,7 +342,7 @@ func (r *replica) kill(t *testing.T) {
 	r.start(t)
 }
 
-// freeze lasts until others have taken the process's lead and its partitions.
+// freeze stops a process until others have taken its lead and its partitions, and lets it go on.
 func (r *replica) freeze(t *testing.T) {
 	t.Helper()
 	require.NoError(t, r.process.Signal(syscall.SIGSTOP))

@@ -72,7 +72,7 @@ func answer[T any](t *testing.T, server *postgres.Server, sql string) (value T) 
 	return value
 }
 
-// backup takes a base backup by the low-level interface, as backup tools do.
+// backup takes a base backup by the low-level interface, as backup tools do. It returns the folder.
 func (c *cluster) backup(t *testing.T) string {
 	t.Helper()
 	conn := connect(t, c.leader)
@@ -145,6 +145,7 @@ func startOn(t *testing.T, dir string) *postgres.Server {
 	return server
 }
 
+// cutOff ends the standby's connection to the leader, so it lacks later commits.
 func cutOff(t *testing.T, standby *postgres.Server) {
 	t.Helper()
 	conn := connect(t, standby)
@@ -164,7 +165,8 @@ func (c *cluster) failOver(t *testing.T, standby *postgres.Server) {
 	c.follow(t, standby)
 }
 
-// With a target the server begins a new timeline at that restore point. Without one it recovers as after a crash.
+// restore replaces the leader by a backup. With a target the server begins a new timeline at that restore point.
+// Without one it recovers as after a crash.
 func (c *cluster) restore(t *testing.T, backup, target string) {
 	t.Helper()
 	archive := filepath.Join(answer[string](t, c.leader, `show data_directory`), "pg_wal")

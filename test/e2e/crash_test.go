@@ -92,6 +92,7 @@ type role struct {
 	Nth     int
 }
 
+// serving is what it prints once it listens.
 const serving = "serving"
 
 func init() { crashtest.Child(play) }
@@ -103,7 +104,8 @@ func play(r role) error {
 	})
 }
 
-// The mail sender of a service that dies does not poll: a poll during a submit would make the mail uncertain.
+// spawn starts a service that dies. Its mail sender does not poll: a poll during a submit would make the mail
+// uncertain.
 func (h *stack) spawn(t *testing.T, name, crashAt string) *crashtest.Process {
 	t.Helper()
 	return h.spawnFor(t, name, crashAt, 1)

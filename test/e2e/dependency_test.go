@@ -38,6 +38,7 @@ func durableDatabase(t *testing.T) (*pgxpool.Pool, dependency) {
 	}
 }
 
+// durableBroker returns a broker in process that keeps its data and its address while it is down.
 func durableBroker(t *testing.T) (string, dependency) {
 	t.Helper()
 	kafkatest.InProcess(t)

@@ -138,6 +138,7 @@ func (c *counted) stop(t *testing.T) {
 	require.NoError(t, c.Wait())
 }
 
+// runByBoth returns what the second and the third signup run.
 func runByBoth(t *testing.T, services ...*counted) map[string]string {
 	t.Helper()
 	var second, third []string

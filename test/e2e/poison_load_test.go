@@ -19,6 +19,7 @@ var poisonFor = flag.Duration("e2e.poison", time.Second, "how long records are l
 // recordsPerSecond is far below the consumers' rate, so the test measures waits for other records, not a backlog.
 const recordsPerSecond = 200
 
+// The test prints how much longer the healthy records take.
 func TestPoisonUnderLoad(t *testing.T) {
 	inProcess(t)
 	h := newStackOn(t, stackBrokers(t), customerDatabase(t))
@@ -37,7 +38,8 @@ type latency struct {
 	p50, p99 time.Duration
 }
 
-// layMany writes an oddity for each hundredth record. Only the healthy ones count, until their transaction.
+// layMany writes an oddity for each hundredth record, and returns the times of the healthy ones until their
+// transaction.
 func (h *stack) layMany(t *testing.T, odd []oddity) (found latency) {
 	t.Helper()
 	producer := h.producer(t, func(cfg *sarama.Config) { cfg.Producer.Partitioner = sarama.NewHashPartitioner })

@@ -30,6 +30,7 @@ type recording struct {
 	Scrapes []scrape `json:"scrapes"`
 }
 
+// scrape has /metrics by service, empty where it does not answer.
 type scrape struct {
 	At      time.Time         `json:"at"`
 	Targets map[string]string `json:"targets"`
@@ -52,7 +53,7 @@ func newScene(t *testing.T, name string) *scene {
 	return &scene{watched: map[string]*watched{}, recorded: recording{Name: name}}
 }
 
-// begin starts both services if none is named.
+// begin starts the services, both if none is named, and records them once they are ready.
 func (s *scene) begin(t *testing.T, services ...string) {
 	t.Helper()
 	addr, broker := durableBroker(t)
@@ -119,6 +120,7 @@ func (s *scene) keep(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(*recordings, name), content, 0o600))
 }
 
+// metrics is empty when the service does not answer.
 func (w *watched) metrics(t *testing.T) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+w.admin+"/metrics", http.NoBody)

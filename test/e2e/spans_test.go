@@ -91,6 +91,7 @@ func (c *collector) take(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// OTLP allows both cases.
 func (s collected) normalized() collected {
 	s.TraceID, s.SpanID = strings.ToLower(s.TraceID), strings.ToLower(s.SpanID)
 	s.ParentSpanID = strings.ToLower(s.ParentSpanID)

@@ -26,6 +26,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
+// stack outlives the two services.
 type stack struct {
 	customerDB, notificationDB *pgxpool.Pool
 	box                        *mailbox.Mailbox

@@ -80,6 +80,7 @@ func (h *stack) awaitMail(t *testing.T) []mailbox.Message {
 	return h.box.Messages()
 }
 
+// requireTold requires the same end after any crashes: everything is there, once.
 func (h *stack) requireTold(t *testing.T) {
 	t.Helper()
 	for _, row := range []struct {

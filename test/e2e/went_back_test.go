@@ -34,13 +34,15 @@ type regulars struct {
 	accepted []acceptance
 }
 
-// most bounds the requests of all people together; pause follows each request that was taken.
+// habits are how many regulars there are, how often each renames, the pause behind a request that was taken, and how
+// many requests they make together.
 type habits struct {
 	people, renames int
 	pause           time.Duration
 	most            int64
 }
 
+// acceptance is an accepted event, and when a person heard of it.
 type acceptance struct {
 	said
 	at time.Time
@@ -126,7 +128,8 @@ type said struct {
 	version int64
 }
 
-// logged returns the topic's events, each once, and the keys whose versions are out of order.
+// logged returns the topic's events, each once, and the keys whose versions are out of order. It fails where a version
+// is two events, or an event has two versions.
 func (h *stack) logged(t *testing.T, topic string) (events map[string]said, unordered []string) {
 	t.Helper()
 	events = map[string]said{}
@@ -190,7 +193,8 @@ func (h *stack) requireWhole(t *testing.T, mails int) {
 	h.judge(t)
 }
 
-// A broker without breath parks many keys, and an attempt that takes long is repeated after nine times as long.
+// awaitReleased waits for parked keys. A broker without breath parks many, and an attempt that takes long is repeated
+// after nine times as long.
 func (h *stack) awaitReleased(t *testing.T) {
 	t.Helper()
 	for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
@@ -276,6 +280,7 @@ func (h *stack) missing(t *testing.T, users map[string]said) (list []string) {
 	return list
 }
 
+// uncertain returns the people whose mail the server may have sent before it went.
 func (h *stack) uncertain(t *testing.T) map[string]int64 {
 	t.Helper()
 	return numbers(t, h.notificationDB, `select user_id::text, 1 from mail join lease using (event_id)

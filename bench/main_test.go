@@ -31,7 +31,8 @@ func smokes() map[string]*benchmark {
 		}),
 		"inbox": newInbox(&stage{}, inboxPlan{Slow: 96, Fast: 192, Keys: 48}),
 		"path": newPath(&stage{}, pathPlan{
-			Latency: latency, Lease: 2 * time.Second, Settle: 100 * time.Millisecond, IdleFor: time.Second,
+			Latency: latency, Lease: 3 * time.Second, Settle: 100 * time.Millisecond,
+			IdleFor: 3 * time.Second, // a session of PostgreSQL adds to its statistics once a second
 		}),
 	}
 }

@@ -139,16 +139,16 @@ const signupsBefore = 100
 func (b *pathBench) faultStep(name, figure string, fault syscall.Signal) step {
 	return step{name, func(ctx context.Context) error {
 		return b.withServices(ctx, func(s *services) error {
-			leads, follows, err := s.leader(ctx)
-			if err != nil {
-				return err
-			}
 			for n := range signupsBefore {
-				if _, err := follows.signUp(ctx, n); err != nil {
+				if _, err := s.customers[0].signUp(ctx, n); err != nil {
 					return err
 				}
 			}
 			if err := s.awaitEffects(ctx); err != nil {
+				return err
+			}
+			leads, follows, err := s.leader(ctx) // not earlier: on a busy machine it changes
+			if err != nil {
 				return err
 			}
 			began := time.Now()

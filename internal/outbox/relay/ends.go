@@ -313,6 +313,22 @@ func (e *end) planned(n int64) storedEnd {
 	return next
 }
 
+// planReleased lets the next passes send rows that were held again: no pass did, and their offsets may be below a
+// consumer's.
+func (e *ends) planReleased(taken []record) map[topicPartition]storedEnd {
+	next := e.plan(nil)
+	for i := range taken {
+		if r := &taken[i]; r.end != nil {
+			p := next[r.end.topicPartition]
+			if p.From != nil {
+				p.From = new(min(*p.From, r.Position-1))
+			}
+			next[r.end.topicPartition] = p
+		}
+	}
+	return next
+}
+
 func (e *ends) apply(plan map[topicPartition]storedEnd) {
 	for p, stored := range plan {
 		e.add(p).stored = stored

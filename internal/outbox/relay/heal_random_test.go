@@ -23,7 +23,7 @@ func TestRandomHistoriesAreHealed(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			h := history{newWorld(t, 2), rand.New(rand.NewPCG(seed, uint64(n))), false}
-			h.log.shuffle = h.rng
+			h.log.mix = shuffleBy(h.rng)
 			h.cfg.patience, h.cfg.attempts, h.cfg.parkedRetryMax = time.Nanosecond, 1, time.Millisecond
 			h.leadAndSettle()
 			mayRestore := n%2 == 0

@@ -27,7 +27,7 @@ type memoryLog struct {
 	start      map[int32]int64
 	clock      time.Time
 	tick       time.Duration                  // between two records
-	shuffle    *rand.Rand                     // mixes the keys of a call
+	mix        func(order []int)              // of a call; each key keeps its order
 	before     func(m *message.Message) error // before an append; its error is the message's
 	after      func(m *message.Message) error // likewise; the record is on the log
 	repeated   bool
@@ -54,8 +54,8 @@ func (g *memoryLog) PublishAcked(_ context.Context, topic string, msgs ...*messa
 	for i := range order {
 		order[i] = i
 	}
-	if g.shuffle != nil { // between keys
-		g.shuffle.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	if g.mix != nil {
+		g.mix(order)
 		byKey := map[string][]int{}
 		for i, m := range msgs {
 			byKey[m.Metadata[event.KeyMetadata]] = append(byKey[m.Metadata[event.KeyMetadata]], i)
@@ -81,6 +81,10 @@ func (g *memoryLog) PublishAcked(_ context.Context, topic string, msgs ...*messa
 		return g.repeated, partial
 	}
 	return g.repeated, nil
+}
+
+func shuffleBy(rng *rand.Rand) func(order []int) {
+	return func(order []int) { rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] }) }
 }
 
 var errNotSent = errors.New("not sent")

@@ -26,7 +26,7 @@ func TestRandomFailuresInvertNoKey(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, uint64(n)))
 			w := newWorld(t, 2)
-			w.log.shuffle = rng
+			w.log.mix = shuffleBy(rng)
 			w.cfg.patience, w.cfg.attempts, w.cfg.parkedRetryMax = time.Nanosecond, 1, time.Millisecond
 			w.leadAndSettle()
 			for range 15 {

@@ -217,7 +217,7 @@ func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlem
 		freed, err = pgx.CollectRows(rows, pgx.RowToStructByPos[key])
 		return err
 	})
-	plan := l.ends.plan(nil)
+	plan := l.ends.planReleased(taken)
 	_, _, err := l.change(ctx, batch, setEnds, plan)
 	if err != nil {
 		return fmt.Errorf("release held rows: %w", err)

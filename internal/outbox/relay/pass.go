@@ -183,7 +183,7 @@ func (l *leader) endPass(ctx context.Context, p *pass) (again bool, err error) {
 	}
 	l.ends.apply(plan)
 	for _, f := range healed {
-		f.need, f.isReported = f.known, false
+		f.isReported = false
 	}
 	l.cfg.Log.Info("healed", "partitions", len(healed), "records", records)
 	return true, nil

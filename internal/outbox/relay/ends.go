@@ -313,16 +313,17 @@ func (e *end) planned(n int64) storedEnd {
 	return next
 }
 
-// planReleased lets the next passes send rows that were held again: no pass did, and their offsets may be below a
-// consumer's.
+// planReleased is the plan after held rows were published. In an ill partition their offsets may be below a consumer's:
+// the next passes send them, too.
 func (e *ends) planReleased(taken []record) map[topicPartition]storedEnd {
 	next := e.plan(nil)
 	for i := range taken {
-		if r := &taken[i]; r.end != nil {
-			p := next[r.end.topicPartition]
-			if p.From != nil {
-				p.From = new(min(*p.From, r.Position-1))
-			}
+		r := &taken[i]
+		if r.end == nil {
+			continue
+		}
+		if p := next[r.end.topicPartition]; p.From != nil {
+			p.From = new(min(*p.From, r.Position-1))
 			next[r.end.topicPartition] = p
 		}
 	}

@@ -127,12 +127,14 @@ explain() {
 # jobs lists the services that run to their end.
 jobs() { $COMPOSE config --services | grep '^setup-' | LC_ALL=C sort; }
 
+run_job() { $COMPOSE run --rm --no-TTY "$1" >&2; }
+
 # run_jobs runs them while the old containers serve: compose itself would stop those first. It leaves no container of a
 # job, because docker compose restart would run that before the servers are back.
 run_jobs() {
 	failed=
 	for job in $(jobs); do
-		[ -n "$failed" ] || $COMPOSE run --rm --no-TTY "$job" >&2 || failed=$job
+		[ -n "$failed" ] || run_job "$job" || { repair && run_job "$job"; } || failed=$job
 	done
 	[ -z "$failed" ] || explain
 	# shellcheck disable=SC2046

@@ -178,6 +178,19 @@ restart*) touch restarted;;
 	}
 }
 
+func TestUpRepairsWhatAJobNeeds(t *testing.T) {
+	t.Parallel()
+	said, asked, worked := newEngine(t, `
+"compose ps --quiet") echo 1f;;
+*com.docker.compose.service*) ;;
+inspect*) [ ! -e tried ] || [ -e restarted ] || echo "/twinbox-kafka-1 unhealthy";;
+restart*) touch restarted;;
+*" setup-a") touch tried; [ -e restarted ];;`).runs(t, nil, "up")
+	require.True(t, worked, said)
+	require.Contains(t, asked, "restart twinbox-kafka-1")
+	require.Contains(t, asked, "compose run --rm --no-TTY setup-b")
+}
+
 func TestUpStopsAtAJobThatFails(t *testing.T) {
 	t.Parallel()
 	said, asked, worked := newEngine(t, `

@@ -343,11 +343,19 @@ func (c *Consumer) trouble(err error) {
 	if at, is := errors.AsType[*sarama.ConsumerError](err); is && c.claims[at.Partition] != nil {
 		c.claims[at.Partition].progress.refused(classify(at.Err))
 	}
-	isNews := c.last == nil || err.Error() != c.last.Error() || time.Since(c.met) > troubleOver
+	isNews := c.last == nil || textOf(err) != textOf(c.last) || time.Since(c.met) > troubleOver
 	if c.met = time.Now(); isNews {
 		c.last = err
 		c.log.Warn("consume failed, trying again", "code", failure.Examine(err).Code, "error", err)
 	}
+}
+
+// textOf leaves out the partition of a transient failure: a broker has many.
+func textOf(err error) string {
+	if at, is := errors.AsType[*sarama.ConsumerError](err); is && failure.Classify(err) == failure.Transient {
+		return at.Err.Error()
+	}
+	return err.Error()
 }
 
 // Standings returns those of the partitions that this member owns, in no order.

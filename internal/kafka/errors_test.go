@@ -1,9 +1,11 @@
 package kafka
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strconv"
 	"strings"
@@ -58,4 +60,23 @@ func TestErrorsOfBrokerAndClient(t *testing.T) {
 		require.Equal(t, want, failure.Examine(classify(row.err)), "%v", row.err)
 	}
 	require.NoError(t, classify(nil))
+}
+
+func TestATransientFailureOfAllPartitionsIsOneLine(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	c := &Consumer{
+		cfg: ConsumerConfig{Failed: func(error) {}}, log: slog.New(slog.NewTextHandler(&log, nil)), ctx: t.Context(),
+	}
+	fail := func(why error) int {
+		log.Reset()
+		for p := range int32(3) {
+			c.trouble(&sarama.ConsumerError{Topic: "topic", Partition: p, Err: why})
+		}
+		return strings.Count(log.String(), "consume failed")
+	}
+	require.Equal(t, 1, fail(sarama.ErrNotConnected))
+	require.Equal(t, 0, fail(sarama.ErrNotConnected))
+	require.Equal(t, 1, fail(sarama.ErrNotLeaderForPartition))
+	require.Equal(t, 3, fail(sarama.PacketDecodingError{Info: "damaged"}), "somebody has to skip each")
 }

@@ -313,23 +313,6 @@ func (e *end) planned(n int64) storedEnd {
 	return next
 }
 
-// planReleased is the plan after held rows were published. In an ill partition their offsets may be below a consumer's:
-// the next passes send them, too.
-func (e *ends) planReleased(taken []record) map[topicPartition]storedEnd {
-	next := e.plan(nil)
-	for i := range taken {
-		r := &taken[i]
-		if r.end == nil {
-			continue
-		}
-		if p := next[r.end.topicPartition]; p.From != nil {
-			p.From = new(min(*p.From, r.Position-1))
-			next[r.end.topicPartition] = p
-		}
-	}
-	return next
-}
-
 func (e *ends) apply(plan map[topicPartition]storedEnd) {
 	for p, stored := range plan {
 		e.add(p).stored = stored

@@ -290,6 +290,27 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			require.InDelta(w, 1, testutil.ToFloat64(w.metrics.brokerLosses), 0, "found during the heal of the database")
 			require.Equal(w, int64(1), w.count(`select count(*) from outbox_cursor where broker_back_at is not null`))
 		},
+		"a held row before a lost event": func(w *world) {
+			w.cfg.patience, w.cfg.attempts = time.Nanosecond, 1
+			w.leadAndSettle()
+			w.add("a")
+			w.backUp("backup")
+			w.settle()
+			w.produce("a")
+			w.goBack("backup")
+			sent := 0
+			w.log.before = func(*message.Message) error {
+				if sent++; sent <= 2 { // the heal of the database
+					return nil
+				}
+				w.log.cut(0, 0)
+				w.log.before = nil
+				return errNotSent
+			}
+			w.leadAndSettle()
+			require.InDelta(w, 1, testutil.ToFloat64(w.metrics.parkings), 0)
+			w.retryParked()
+		},
 		"a record that was held": func(w *world) {
 			w.cfg.parkedRetryMax = time.Millisecond
 			w.log.before = func(m *message.Message) error {

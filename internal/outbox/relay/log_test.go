@@ -409,4 +409,16 @@ func (w *world) requireWhole() {
 	for key, parked := range w.consumer.parked {
 		require.Empty(w, parked, "key %s waits", key)
 	}
+	for p, records := range w.log.records { // a consumer that begins now gets each key in order
+		next, last := map[string]int64{}, map[string]int64{}
+		for _, m := range records {
+			e, err := event.FromMessage(m)
+			require.NoError(w, err)
+			last[e.Key] = max(last[e.Key], e.Version)
+			if e.Version == next[e.Key]+1 {
+				next[e.Key]++
+			}
+		}
+		require.Equal(w, last, next, "partition %d", p)
+	}
 }

@@ -217,16 +217,64 @@ func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlem
 		freed, err = pgx.CollectRows(rows, pgx.RowToStructByPos[key])
 		return err
 	})
-	plan := l.ends.planReleased(taken)
-	_, _, err := l.change(ctx, batch, setEnds, plan)
+	plan, err := l.planReleased(ctx, taken)
 	if err != nil {
+		return err
+	}
+	if _, _, err := l.change(ctx, batch, setEnds, plan); err != nil {
 		return fmt.Errorf("release held rows: %w", err)
 	}
 	l.ends.apply(plan)
+	for i := range taken {
+		if p := taken[i].end; p != nil && p.stored.From != nil {
+			p.ready, p.need, p.err = false, max(p.need, p.known), errNotClean
+			l.ends.lookAt = time.Time{}
+		}
+	}
 	settled.log(ctx, l.cfg.Log)
 	for _, k := range freed {
 		delete(l.parked, k)
 		l.cfg.Log.Info("key released", "topic", k.Topic)
 	}
 	return nil
+}
+
+// beforeLostSQL finds rows before lost events of their key. A pass may have sent these events alone.
+const beforeLostSQL = `
+select o.position from public.outbox o
+where o.position = any ($1) and exists (select from public.outbox_lost l
+    where l.topic = o.topic and l.key = o.key and l.version > o.version)`
+
+// planReleased is the plan after held rows were published. In an ill partition their offsets may be below a consumer's:
+// the next passes send them, too. So do passes if lost events of the key have to follow.
+func (l *leader) planReleased(ctx context.Context, taken []record) (map[topicPartition]storedEnd, error) {
+	if l.ends == nil {
+		return nil, nil
+	}
+	plan := l.ends.plan(nil)
+	if len(taken) == 0 {
+		return plan, nil
+	}
+	positions := make([]int64, len(taken))
+	for i := range taken {
+		positions[i] = taken[i].Position
+	}
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	rows, _ := l.conn.Query(ctx, beforeLostSQL, positions)
+	beforeLost, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return nil, fmt.Errorf("find lost events behind held rows: %w", err)
+	}
+	for _, r := range taken {
+		p, from := plan[r.end.topicPartition], r.Position-1
+		switch {
+		case p.From != nil:
+			p.From = new(min(*p.From, from))
+		case slices.Contains(beforeLost, r.Position):
+			p.From = &from
+		}
+		plan[r.end.topicPartition] = p
+	}
+	return plan, nil
 }

@@ -267,6 +267,9 @@ func (l *leader) planReleased(ctx context.Context, taken []record) (map[topicPar
 		return nil, fmt.Errorf("find lost events behind held rows: %w", err)
 	}
 	for _, r := range taken {
+		if r.end == nil {
+			continue
+		}
 		p, from := plan[r.end.topicPartition], r.Position-1
 		switch {
 		case p.From != nil:

@@ -35,8 +35,13 @@ type pass struct {
 	topics []string
 	from   int64        // the lowest position above which rows are sent
 	above  int64        // rows up to here are read
-	sent   map[*end]int // records of each ill partition
+	sent   map[*end]int // records of each ill partition that has taken all so far
 	lost   lostEvents   // not yet in a page
+}
+
+func (p *pass) has(e *end) bool {
+	_, has := p.sent[e]
+	return has
 }
 
 // runPass returns again if the log is to be looked at immediately. A pass is a partition's last one if the partition's
@@ -52,12 +57,12 @@ func (l *leader) runPass(ctx context.Context, ill []*finding) (again bool, err e
 	if p.lost, err = l.lostOf(ctx, p.topics, p.sent); err != nil {
 		return false, err
 	}
-	for more := true; more; {
+	for more := true; more && len(p.sent) > 0; {
 		var page []record
 		if page, more, err = l.readPass(ctx, p); err != nil {
 			return false, err
 		}
-		if clean, err := l.sendPass(ctx, p, page); !clean || err != nil {
+		if stopped, err := l.sendPass(ctx, p, page); stopped || err != nil {
 			return false, err
 		}
 	}
@@ -77,7 +82,7 @@ func (l *leader) readPass(ctx context.Context, p *pass) (page []record, more boo
 	for _, r := range rows {
 		p.above = r.Position
 		end := l.ends.place(&r)
-		if _, isIll := p.sent[end]; isIll && r.Position > *end.stored.From {
+		if p.has(end) && r.Position > *end.stored.From {
 			page = append(page, p.lost.before(&r)...)
 			r.resent = true
 			page = append(page, r)
@@ -91,28 +96,28 @@ func (l *leader) readPass(ctx context.Context, p *pass) (page []record, more boo
 	return page, more, nil
 }
 
-func (l *leader) sendPass(ctx context.Context, p *pass, page []record) (clean bool, err error) {
-	for len(page) > 0 {
+func (l *leader) sendPass(ctx context.Context, p *pass, page []record) (stopped bool, err error) {
+	for {
+		page = slices.DeleteFunc(page, func(r record) bool { return !p.has(r.end) })
+		if len(page) == 0 {
+			return false, nil
+		}
 		n, err := l.poll(ctx)
 		if n.paused || err != nil || ctx.Err() != nil {
-			return false, cmp.Or(err, ctx.Err())
+			return true, cmp.Or(err, ctx.Err())
 		}
 		if err := l.maintain(ctx); err != nil {
-			return false, err
+			return true, err
 		}
 		var part []record
 		part, page = l.cutCall(page)
 		part = slices.Clone(part) // the page does not keep the payloads of lost events
-		parked, clean, err := l.resend(ctx, part, p.from)
-		if err != nil || !clean {
-			return false, err
+		parked, err := l.resend(ctx, p, part)
+		if err != nil {
+			return true, err
 		}
 		page = slices.DeleteFunc(page, func(r record) bool { return !r.lost && slices.Contains(parked, r.key()) })
-		for i := range part {
-			p.sent[part[i].end]++
-		}
 	}
-	return true, nil
 }
 
 // holdLaterSQL holds the rows that a pass does not send because an earlier record of their key was refused.
@@ -123,41 +128,46 @@ where o.topic = $1 and o.key = $2 and o.version >= $3 and o.position > $4
     and not exists (select from public.outbox_discarded d where d.position = o.position)
 on conflict (topic, key, position) do nothing`
 
-func (l *leader) resend(
-	ctx context.Context, records []record, from int64,
-) (parked []key, clean bool, err error) {
+// resend ends the pass of a partition that does not take a record now. The others go on.
+func (l *leader) resend(ctx context.Context, p *pass, records []record) (parked []key, err error) {
 	if err := l.loadLost(ctx, records); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	results, err := l.transmit(ctx, records)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	l.note(records, results)
-	if slices.ContainsFunc(results, isTransient) {
-		return nil, false, nil
-	}
 	l.metrics.resent.Add(float64(len(results) - countFailed(results)))
+	for i, why := range results {
+		if isTransient(why) {
+			delete(p.sent, records[i].end)
+		}
+	}
 	var settled settlement
 	later := &pgx.Batch{}
 	for i, why := range results {
 		r := &records[i]
+		if !p.has(r.end) {
+			continue
+		}
+		p.sent[r.end]++
 		if why != nil && r.lost {
 			l.cfg.Log.Error("a lost event cannot be sent again", "event_id", r.ID, "topic", r.Topic, "error", why)
 		}
 		if isPermanent(why) {
 			l.park(r, why, &settled)
 			parked = append(parked, r.key())
-			later.Queue(holdLaterSQL, r.Topic, r.Key, r.Version, from)
+			later.Queue(holdLaterSQL, r.Topic, r.Key, r.Version, p.from)
 		}
 	}
 	if parked == nil {
-		return nil, true, nil
+		return nil, nil
 	}
 	settled.log(ctx, l.cfg.Log)
 	queueParked(later, settled.parked)
 	l.ends.changes++
-	return parked, true, l.guarded(ctx, later)
+	return parked, l.guarded(ctx, later)
 }
 
 func (l *leader) endPass(ctx context.Context, p *pass) (again bool, err error) {
@@ -166,6 +176,7 @@ func (l *leader) endPass(ctx context.Context, p *pass) (again bool, err error) {
 	records := 0
 	for _, f := range p.ill {
 		switch n := p.sent[f.end]; {
+		case !p.has(f.end): // its next look begins another pass
 		case n == 0:
 			f.ready = true // a page comes first
 		case f.isLast:

@@ -283,6 +283,39 @@ func TestAPartitionThatTakesNothingParksItsKeys(t *testing.T) {
 	w.requireWhole()
 }
 
+func TestAPartitionThatTakesNothingHoldsUpNoOtherHeal(t *testing.T) {
+	t.Parallel()
+	for name, key := range map[string]string{"rows": "a", "a lost event": "c"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2)
+			w.cfg.patience, w.cfg.parkedRetryMax = time.Nanosecond, time.Millisecond
+			w.lead()
+			w.produce("a", "b", "c", "d")
+			w.lose("c")
+			w.leadAndSettle()
+			w.log.cut(0, 0)
+			w.log.cut(1, 0)
+			w.log.before = func(m *message.Message) error {
+				if m.Metadata[event.KeyMetadata] == key {
+					return errNotSent
+				}
+				return nil
+			}
+			w.lead()
+			w.add("a", "b", "c", "d")
+			w.await(func() bool { return w.count(`select count(*) from outbox_held`) == 2 && w.log.end(1) >= 4 })
+			require.Equal(t, int64(1), w.count(ill))
+			w.add("b")
+			w.await(func() bool { return w.count(`select count(*) from outbox_held`) == 2 && w.log.end(1) >= 5 })
+			w.log.before = nil
+			w.await(func() bool { return w.count(`select count(*) from outbox_held`) == 0 })
+			w.settle()
+			w.requireWhole()
+		})
+	}
+}
+
 func TestATablePartitionIsDroppedBehindAPoint(t *testing.T) {
 	t.Parallel()
 	g := newMemoryLog(1)

@@ -17,7 +17,8 @@ import (
 
 var heals = flag.Int("outbox.heals", 6, "random histories of TestRandomHistoriesAreHealed")
 
-// A history has losses of the log with crashes, or one restore with crashes.
+// A history has crashes with losses of the log, with restores, or with both. A loss of the log is healed before a
+// restore. What the database lost is found before a loss of the log: what both have lost is nowhere.
 func TestRandomHistoriesAreHealed(t *testing.T) {
 	t.Parallel()
 	seed := uint64(rand.Uint32())
@@ -25,11 +26,11 @@ func TestRandomHistoriesAreHealed(t *testing.T) {
 	for n := range *heals {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			h := history{newWorld(t, 2), rand.New(rand.NewPCG(seed, uint64(n))), false}
+			h := history{world: newWorld(t, 2), rng: rand.New(rand.NewPCG(seed, uint64(n)))}
 			h.log.mix = shuffleBy(h.rng)
 			h.cfg.patience, h.cfg.attempts, h.cfg.parkedRetryMax = time.Nanosecond, 1, time.Millisecond
 			h.leadAndSettle()
-			mayRestore := n%2 == 0
+			h.mayLose, h.mayRestore = n%3 != 0, n%3 != 1
 			var steps []string
 			t.Cleanup(func() {
 				if t.Failed() {
@@ -37,18 +38,12 @@ func TestRandomHistoriesAreHealed(t *testing.T) {
 				}
 			})
 			for range 12 {
-				if n%3 > 0 {
-					h.misbehave(h.rng)
-					h.loseUnacknowledged(!mayRestore)
+				if n%4 > 0 {
+					h.misbehave()
 				}
-				steps = append(steps, h.step(mayRestore))
+				steps = append(steps, h.step())
 			}
-			h.log.before, h.log.after, h.log.asked, h.log.dead = nil, nil, nil, false
-			h.leadAndSettle()
-			h.add("a", "b", "c", "d")
-			for range 10 {
-				h.retryParked()
-			}
+			h.heal()
 			h.requireWhole()
 		})
 	}
@@ -56,13 +51,39 @@ func TestRandomHistoriesAreHealed(t *testing.T) {
 
 type history struct {
 	*world
-	rng      *rand.Rand
-	isBacked bool
+	rng                 *rand.Rand
+	mayLose, mayRestore bool
+	refused             string // a key
+	isBacked            bool
+	isIll               bool // the log may have lost something
+	isBehind            bool // the database may have lost something
 }
 
-// loseUnacknowledged lets a consumer read a record before its call fails, and the log lose it. A partition may not tell
-// its end.
-func (h *history) loseUnacknowledged(mayLose bool) {
+func (h *history) findLost() {
+	h.log.asked = nil
+	h.leadAndSettle()
+	h.isBehind = false
+}
+
+func (h *history) heal() {
+	h.log.before, h.log.after = nil, nil
+	h.findLost()
+	h.add("a", "b", "c", "d")
+	for range 10 {
+		h.retryParked()
+	}
+	h.isIll = false
+}
+
+func (h *history) loseFrom(p int32, keep int64) {
+	h.log.cut(p, max(keep, 0))
+	h.isIll = true
+}
+
+// misbehave lets a partition not tell its end and a key be refused. A consumer may read a record before its call fails
+// and the log loses it.
+func (h *history) misbehave() {
+	h.world.misbehave(h.rng)
 	silent := int32(h.rng.IntN(4))
 	h.log.asked = func(p int32) error {
 		if p == silent {
@@ -70,22 +91,32 @@ func (h *history) loseUnacknowledged(mayLose bool) {
 		}
 		return nil
 	}
+	if h.rng.IntN(2) == 0 {
+		h.refused = string(rune('a' + h.rng.IntN(6)))
+	}
+	before := h.log.before
+	h.log.before = func(m *message.Message) error {
+		if m.Metadata[event.KeyMetadata] == h.refused {
+			return errNotSent
+		}
+		return before(m)
+	}
 	after := h.log.after
-	if after == nil || !mayLose {
+	if after == nil || !h.mayLose {
 		return
 	}
 	h.log.after = func(m *message.Message) error {
 		err := after(m)
-		if err != nil && h.rng.IntN(2) == 0 {
+		if err != nil && !h.isBehind && h.rng.IntN(2) == 0 {
 			p := h.log.PartitionOf(m.Metadata[event.KeyMetadata], h.log.partitions)
 			h.consumer.readTo(p, h.log.end(p))
-			h.log.cut(p, h.log.end(p)-1)
+			h.loseFrom(p, h.log.end(p)-1)
 		}
 		return err
 	}
 }
 
-func (h *history) step(mayRestore bool) string {
+func (h *history) step() string {
 	keys := []string{"a", "b", "c", "d"}
 	p := int32(h.rng.IntN(2))
 	switch n := h.rng.IntN(10); {
@@ -107,9 +138,12 @@ func (h *history) step(mayRestore bool) string {
 		h.die()
 		h.lead()
 		return "crash"
-	case !mayRestore:
-		keep := h.log.end(p) - int64(h.rng.IntN(4))
-		h.log.cut(p, max(keep, 0))
+	case h.mayLose && (!h.mayRestore || h.rng.IntN(2) == 0):
+		if h.isBehind {
+			h.findLost()
+		}
+		keep := h.log.end(p) - int64(h.rng.IntN(6))
+		h.loseFrom(p, keep)
 		if h.consumer.next[p] > h.log.end(p) {
 			h.consumer.consume() // a running relay notices
 		}
@@ -122,7 +156,11 @@ func (h *history) step(mayRestore bool) string {
 		h.isBacked = true
 		return "back up"
 	default:
+		if h.isIll {
+			h.heal()
+		}
 		h.goBack("backup")
+		h.isBehind = true
 		h.isBacked = false
 		if h.rng.IntN(2) == 0 {
 			h.add(keys...)

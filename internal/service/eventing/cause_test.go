@@ -173,7 +173,7 @@ func TestCauseNoLeader(t *testing.T) {
 
 func TestCauseAKeyThatIsParked(t *testing.T) {
 	t.Parallel()
-	s := newTrouble(t, "KAFKA_PUBLISH_TIMEOUT=500ms")
+	s := newTrouble(t, "KAFKA_PUBLISH_TIMEOUT=2s")
 	leader, follower := s.instance(t), s.instance(t)
 	gone := kafkatest.Group(t)
 	leader.add(t, gone, "a")

@@ -62,7 +62,11 @@ func (l *leader) settle(records []record, results []error, settled *settlement, 
 	return again
 }
 
+// park takes the first failure of a key. Those of the key's later records follow from it.
 func (l *leader) park(r *record, why error, settled *settlement) {
+	if slices.ContainsFunc(settled.parked, func(p parking) bool { return p.key == r.key() }) {
+		return
+	}
 	attempts := l.parked[r.key()] + 1
 	l.parked[r.key()] = attempts
 	wait := min(l.cfg.parkedRetryMax, l.cfg.retryMin<<min(attempts, 16))

@@ -363,6 +363,17 @@ type unsentError struct{ error }
 
 func (unsentError) OutcomeUnknown() bool { return false }
 
+func TestAKeyIsParkedOnceForACall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.cfg.patience, w.cfg.attempts = time.Nanosecond, 1
+	w.leadAndSettle()
+	w.log.before = func(*message.Message) error { return errNotSent }
+	w.add("a", "a", "b")
+	w.await(func() bool { return w.count(`select count(*) from outbox_parked where attempts = 1`) == 2 })
+	require.InDelta(t, 2, testutil.ToFloat64(w.metrics.parkings), 0)
+}
+
 func TestAKeyThatACallParksIsHeldInTheLaterCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -140,6 +140,7 @@ func (e *ends) add(p topicPartition) *end {
 var (
 	errNotLooked error = unfinishedError{errors.New("outbox: the end of the log is not known yet")}
 	errNotClean  error = unfinishedError{errors.New("outbox: the records are not where the log ended")}
+	errNotNext         = errors.New("outbox: another producer wrote next to the records")
 )
 
 // unfinishedError keeps a key from being parked for it.
@@ -370,6 +371,8 @@ func (l *leader) account(records []record, call *publishCall) {
 	}
 	for i, why := range call.results {
 		switch p := records[i].end; {
+		case errors.Is(p.err, errNotNext) && why == nil:
+			call.results[i] = errNotNext
 		case p.err != nil && why == nil:
 			call.results[i] = errNotClean
 		case hasFailed(why):
@@ -411,6 +414,9 @@ func (e *end) settle(t *tally, repeated bool) {
 	}
 	if repeated || t.missed > 0 || !isNext {
 		e.doubt(e.stored.Expected-t.refused, lost)
+		if !repeated && !lost && t.missed == 0 && e.stored.From == nil {
+			e.err = errNotNext // the log has all of them; their keys are parked if this happens again and again
+		}
 		return
 	}
 	if len(t.offsets) == 0 {

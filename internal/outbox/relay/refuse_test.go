@@ -171,6 +171,28 @@ func TestAForeignRecordIsLeftAlone(t *testing.T) {
 	require.Equal(t, int64(3), w.log.end(0))
 }
 
+func TestAnotherProducerHoldsUpItsPartitionOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	w.cfg.patience, w.cfg.parkedRetryMax = time.Nanosecond, time.Millisecond
+	w.lead()
+	w.produce("a", "b")
+	w.log.before = func(m *message.Message) error {
+		if m.Metadata[event.KeyMetadata] == "a" {
+			w.log.append(testTopic, newEvent("a").Message())
+		}
+		return nil
+	}
+	w.add("a", "b", "a")
+	w.await(func() bool { return w.count(`select count(*) from outbox_held`) == 2 && w.log.end(1) == 2 })
+	w.produce("b")
+	require.Equal(t, int64(3), w.log.end(1))
+	w.log.before = nil
+	w.await(func() bool { return w.count(`select count(*) from outbox_held`) == 0 })
+	w.settle()
+	w.requireWhole()
+}
+
 // An older edition's database has no ends.
 func TestTheFirstLeaderTakesTheEndsAsTheyAre(t *testing.T) {
 	t.Parallel()

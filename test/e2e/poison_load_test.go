@@ -23,6 +23,7 @@ const recordsPerSecond = 200
 func TestPoisonUnderLoad(t *testing.T) {
 	inProcess(t)
 	h := newStackOn(t, stackBrokers(t), customerDatabase(t))
+	h.rememberTenDays(t)
 	h.start(t, customerService)
 	rows := slices.DeleteFunc(oddities(), func(row oddity) bool { return row.code == "" })
 	h.layMany(t, nil) // the first ones wait for the consumers to join
@@ -61,11 +62,12 @@ func (h *stack) layMany(t *testing.T, odd []oddity) (found latency) {
 		require.NoError(t, err)
 		<-tick.C
 	}
+	letters := 0
 	testkit.Until(t, func() bool {
-		letters := count(t, h.customerDB, `select count(*) from dead_letter where consumer = 'customer.profile'`)
+		letters = count(t, h.customerDB, `select count(*) from dead_letter where consumer = 'customer.profile'`)
 		found = h.latencies(t, ids, laid)
 		return letters == before+broken && found.arrived == len(ids)
-	}, "all healthy ones, and each poison once")
+	}, "all %d healthy ones, and each poison of %d once: %+v, %d", len(ids), broken, &found, &letters)
 	return found
 }
 

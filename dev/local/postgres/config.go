@@ -42,11 +42,12 @@ var (
 	ErrOwner = errors.New("data directory belongs to another user")
 )
 
-// Logical WAL costs nothing here and lets a WAL reader be tried.
+// Logical WAL costs nothing here and lets a WAL reader be tried. Dynamic shared memory in the data directory goes with
+// it; elsewhere a killed server's would stay.
 func (c Config) arguments() []string {
 	settings := map[string]string{
 		"listen_addresses": "", "unix_socket_permissions": "0700", "wal_level": "logical", "timezone": "UTC",
-		"log_timezone": "UTC",
+		"log_timezone": "UTC", "dynamic_shared_memory_type": "mmap",
 	}
 	if !c.Durable { // synchronous_commit stays on: the outbox needs it, and here it costs a write
 		settings["fsync"], settings["full_page_writes"] = "off", "off"

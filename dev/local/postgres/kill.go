@@ -7,12 +7,21 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"example.com/twinbox/internal/failure"
 )
 
 // Kill ends the server as a crash does and returns when it is gone: clients get no message, and the next start recovers
 // from the log. On Linux backends die with the postmaster; elsewhere later. The operating system keeps accepted writes.
+// It keeps shared memory, too, and Kill removes that: a start from a backup would not find it.
 func (s *Server) Kill() error {
+	select {
+	case <-s.process.Done(): // its id and its folder may belong to others
+		<-s.done
+		return nil
+	default:
+	}
 	backends, err := s.freeze()
 	if err != nil {
 		return err
@@ -33,17 +42,28 @@ func (s *Server) Kill() error {
 			return fmt.Errorf("kill postgres: process %d is still there: %w", pid, err)
 		}
 	}
+	return removeSharedMemory(s.cfg.Dir)
+}
+
+// removeSharedMemory leaves memory that a backend is attached to: it keeps the next start from the data directory.
+func removeSharedMemory(dir string) error {
+	id, is := readSharedMemory(dir)
+	if !is {
+		return nil
+	}
+	var memory unix.SysvShmDesc
+	if _, err := unix.SysvShmCtl(id, unix.IPC_STAT, &memory); err != nil || memory.Nattch > 0 {
+		return nil // it is gone or in use
+	}
+	if _, err := unix.SysvShmCtl(id, unix.IPC_RMID, nil); err != nil {
+		return fmt.Errorf("remove shared memory: %w", err)
+	}
 	return nil
 }
 
 // freeze stops the postmaster and lists the other processes. A backend forked after the list would outlive it and
-// prevent the next start. The id of a postmaster that was waited for may belong to a different process.
+// prevent the next start.
 func (s *Server) freeze() ([]int, error) {
-	select {
-	case <-s.process.Done():
-		return nil, nil
-	default:
-	}
 	postmaster := s.process.PID()
 	if err := s.process.Signal(syscall.SIGSTOP); err != nil {
 		return nil, fmt.Errorf("stop postgres: %w", err)

@@ -57,3 +57,19 @@ func readPostmaster(dir string) (pid int, isStopping bool) {
 	const stateLine = 7
 	return pid, len(lines) > stateLine && strings.TrimSpace(lines[stateLine]) == "stopping"
 }
+
+// readSharedMemory reads line 7 of a server's file: a key, and the id of its shared memory.
+func readSharedMemory(dir string) (id int, is bool) {
+	content, _ := os.ReadFile(postmasterFile(dir))
+	lines := strings.Split(string(content), "\n")
+	const memoryLine = 6
+	if len(lines) <= memoryLine {
+		return 0, false
+	}
+	fields := strings.Fields(lines[memoryLine])
+	if len(fields) != 2 {
+		return 0, false
+	}
+	id, err := strconv.Atoi(fields[1])
+	return id, err == nil
+}

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"example.com/twinbox/dev/local/child"
 	"example.com/twinbox/dev/local/localtest"
@@ -103,12 +106,21 @@ func TestUnfinishedClusterIsMadeAgainAndServedOnce(t *testing.T) {
 
 func TestKillIsACrash(t *testing.T) {
 	t.Parallel()
-	server := startServer(t, postgres.Config{Dir: filepath.Join(localtest.Folder(t), "data"), Durable: true})
+	dir := filepath.Join(localtest.Folder(t), "data")
+	server := startServer(t, postgres.Config{Dir: dir, Durable: true})
 	require.Equal(t, "on", query[string](t, server, `show fsync`))
 	require.Equal(t, "on", query[string](t, server, `show synchronous_commit`))
 	exec(t, server, `create table kept as select 42 as n`)
 	require.NoError(t, server.Err())
+	content, err := os.ReadFile(filepath.Join(dir, "postmaster.pid"))
+	require.NoError(t, err)
+	memory, err := strconv.Atoi(strings.Fields(strings.Split(string(content), "\n")[6])[1])
+	require.NoError(t, err)
+	_, err = unix.SysvShmCtl(memory, unix.IPC_STAT, &unix.SysvShmDesc{})
+	require.NoError(t, err)
 	require.NoError(t, server.Kill())
+	_, err = unix.SysvShmCtl(memory, unix.IPC_STAT, &unix.SysvShmDesc{})
+	require.Error(t, err, "its shared memory is gone")
 	require.ErrorContains(t, server.Err(), "killed")
 	require.NoError(t, server.Kill(), "a second kill is fine")
 

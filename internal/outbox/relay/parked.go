@@ -17,6 +17,7 @@ import (
 
 type settlement struct {
 	parked []parking
+	keys   map[key]bool // of parked
 	held   []record
 }
 
@@ -64,9 +65,13 @@ func (l *leader) settle(records []record, results []error, settled *settlement, 
 
 // park takes the first failure of a key. Those of the key's later records follow from it.
 func (l *leader) park(r *record, why error, settled *settlement) {
-	if slices.ContainsFunc(settled.parked, func(p parking) bool { return p.key == r.key() }) {
+	if settled.keys[r.key()] {
 		return
 	}
+	if settled.keys == nil {
+		settled.keys = map[key]bool{}
+	}
+	settled.keys[r.key()] = true
 	attempts := l.parked[r.key()] + 1
 	l.parked[r.key()] = attempts
 	wait := min(l.cfg.parkedRetryMax, l.cfg.retryMin<<min(attempts, 16))

@@ -48,28 +48,31 @@ func IsRunning(dir string) bool {
 
 // readPostmaster reads a server's file: line 1 is its process id, line 8 its state. The id is 0 without a file.
 func readPostmaster(dir string) (pid int, isStopping bool) {
-	content, _ := os.ReadFile(postmasterFile(dir))
-	lines := strings.Split(string(content), "\n")
-	pid, err := strconv.Atoi(strings.TrimSpace(lines[0]))
+	lines := postmasterLines(dir)
+	pid, err := strconv.Atoi(lines[0])
 	if err != nil || pid < 0 {
 		return 0, false
 	}
-	const stateLine = 7
-	return pid, len(lines) > stateLine && strings.TrimSpace(lines[stateLine]) == "stopping"
+	return pid, lines[7] == "stopping"
 }
 
-// readSharedMemory reads line 7 of a server's file: a key, and the id of its shared memory.
+// readSharedMemory reads line 7: a key, and the id of the server's shared memory.
 func readSharedMemory(dir string) (id int, is bool) {
-	content, _ := os.ReadFile(postmasterFile(dir))
-	lines := strings.Split(string(content), "\n")
-	const memoryLine = 6
-	if len(lines) <= memoryLine {
-		return 0, false
-	}
-	fields := strings.Fields(lines[memoryLine])
+	fields := strings.Fields(postmasterLines(dir)[6])
 	if len(fields) != 2 {
 		return 0, false
 	}
 	id, err := strconv.Atoi(fields[1])
 	return id, err == nil
+}
+
+// postmasterLines are empty where the file has none.
+func postmasterLines(dir string) (lines [8]string) {
+	content, _ := os.ReadFile(postmasterFile(dir))
+	for i, line := range strings.SplitN(string(content), "\n", len(lines)+1) {
+		if i < len(lines) {
+			lines[i] = strings.TrimSpace(line)
+		}
+	}
+	return lines
 }

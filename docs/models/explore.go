@@ -47,6 +47,7 @@ func (s *state) steps(describe bool) []step[state] {
 	s.addCommits(&l)
 	s.addRelay(&l)
 	s.addWrites(&l)
+	s.addRefusals(&l)
 	s.addReads(&l)
 	s.addFaults(&l)
 	return l.list

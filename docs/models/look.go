@@ -177,8 +177,9 @@ func (s *state) healDatabase() {
 }
 
 func (s *state) renumber(k, low, by int8) {
-	for i := s.db.upTo; i < s.db.rows; i++ {
-		if row := &s.db.row[i]; s.key[row.event] == k && row.version >= low {
+	for i := range s.db.rows {
+		isUnsent := i >= s.db.upTo || s.db.held[i] && !s.run.omit.renumberHeld
+		if row := &s.db.row[i]; isUnsent && s.key[row.event] == k && row.version >= low {
 			row.version += by
 		}
 	}

@@ -38,12 +38,15 @@ func (s *state) checkOrder() {
 	for _, this := range s.relay.items[:s.relay.count] {
 		r := this.record
 		p, k := s.partOf(r.event()), s.key[r.event()]
-		if !s.relay.part[p].last || this.lost || r.version() == 1 || s.lostTwice[k] {
+		if !s.relay.part[p].last || this.lost || this.refused || r.version() == 1 || s.lostTwice[k] {
 			continue
 		}
 		for event := range s.events {
 			if s.key[event] != k || s.versionOf(event) != r.version()-1 || s.inbox.applied[event] != 0 {
 				continue
+			}
+			if s.waitsForHeld(event) && !s.hasRow(r.event()) {
+				continue // the release of the held row begins another pass
 			}
 			if !slices.ContainsFunc(s.log[p].records[:this.offset], func(other record) bool {
 				return other.event() == event && other.version() == r.version()-1
@@ -85,6 +88,8 @@ func (s *state) checkEnd() string {
 		return ""
 	case s.db.cursor != s.db.rows:
 		return "S1: the relay leaves rows unpublished"
+	case slices.Contains(s.db.held[:], true):
+		return "S1: the relay leaves held rows"
 	}
 	if broken := n.checkRows(); broken != "" {
 		return broken
@@ -92,6 +97,36 @@ func (s *state) checkEnd() string {
 	for event := range n.events {
 		if broken := n.checkEvent(event); broken != "" && !s.lostTwice[s.key[event]] {
 			return broken
+		}
+	}
+	return s.checkLogs()
+}
+
+// checkLogs is S5: a consumer that begins at the log's start gets the versions of each key in order.
+func (s *state) checkLogs() string {
+	if !s.run.mayPark() {
+		return ""
+	}
+	for k := range s.run.keys {
+		if s.lostTwice[k] {
+			continue
+		}
+		records := slices.DeleteFunc(slices.Clone(s.log[s.partOfKey(k)].list()), func(r record) bool {
+			return r == forgotten || s.key[r.event()] != k
+		})
+		var wanted []int8
+		for _, r := range records {
+			wanted = append(wanted, r.version())
+		}
+		slices.Sort(wanted)
+		wanted = slices.Compact(wanted)
+		for _, r := range records {
+			if len(wanted) > 0 && r.version() == wanted[0] {
+				wanted = wanted[1:]
+			}
+		}
+		if len(wanted) > 0 {
+			return fmt.Sprintf("S5: version %d of key %c comes before the one below it", wanted[0], 'a'+k)
 		}
 	}
 	return ""
@@ -146,6 +181,9 @@ func (s *state) simplify() {
 }
 
 func (s *state) isSettled(r record) bool {
+	if s.run.mayPark() { // S5 needs all records
+		return false
+	}
 	if !s.hasRow(r.event()) || !s.isKnown(&s.db, r) || s.hasBackup && !s.isKnown(&s.backup, r) {
 		return false
 	}

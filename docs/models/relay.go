@@ -26,6 +26,7 @@ func (s *state) addRelay(l *steps) {
 		s.addStart(l)
 	case look:
 		s.addLook(l)
+		s.addBlindPage(l)
 	case heal:
 		n := *s
 		n.healDatabase()
@@ -40,10 +41,13 @@ func (s *state) addRelay(l *steps) {
 		s.addPoint(l)
 		s.addDrop(l)
 		s.addIdleLook(l)
+		s.addFlushes(l)
 	case page:
 		s.addPageEnd(l)
 	case pass:
 		s.addPassEnd(l)
+	case flush:
+		s.addFlushEnd(l)
 	}
 }
 
@@ -65,6 +69,9 @@ func (s *state) lookAgain() {
 	for p := range s.relay.part {
 		s.relay.part[p].need = s.db.ends[p].expected
 	}
+	for _, refused := range s.refusedItems() {
+		s.relay.part[s.partOf(refused.record.event())].need--
+	}
 	s.setItems(nil)
 	s.relay.passed = 0
 }
@@ -79,9 +86,11 @@ func (s *state) setItems(records []record) {
 func (s *state) addPages(l *steps) {
 	var records []record
 	for i := s.db.cursor; i < min(s.db.rows, s.db.cursor+s.run.page); i++ {
-		records = append(records, s.rowRecord(i))
+		if !s.isParked(i) {
+			records = append(records, s.rowRecord(i))
+		}
 		n := *s
-		n.relay.mode, n.relay.unclean, n.relay.below = page, false, false
+		n.relay.mode, n.relay.unclean, n.relay.below, n.relay.passed = page, false, false, i+1
 		n.db.upTo = max(n.db.upTo, i+1)
 		n.setItems(records)
 		for p := range s.run.parts {
@@ -131,7 +140,8 @@ func (s *state) addPoint(l *steps) {
 }
 
 func (s *state) addDrop(l *steps) {
-	if s.db.dropped < s.run.drop && s.db.newestPoint() >= s.run.drop {
+	hasHeld := slices.Contains(s.db.held[:s.run.drop], true)
+	if s.db.dropped < s.run.drop && s.db.newestPoint() >= s.run.drop && !hasHeld {
 		n := *s
 		n.db.dropped = s.run.drop
 		n.db.keepPoints(func(position int8) bool { return position >= s.run.drop })
@@ -168,7 +178,8 @@ func (s *state) addPageEnd(l *steps) {
 		l.add(n, "page done, not clean")
 		return
 	}
-	n.db.cursor += s.relay.count
+	holds := n.holdPage()
+	n.db.cursor, n.relay.passed = s.relay.passed, 0
 	n.relay.mode = idle
 	for p := range s.run.parts {
 		part := &n.relay.part[p]
@@ -178,6 +189,9 @@ func (s *state) addPageEnd(l *steps) {
 			n.relay.mode = store
 		} else {
 			part.need = part.known.end
+		}
+		if holds {
+			n.db.ends[p].expected = part.need
 		}
 	}
 	n.storeEnds()
@@ -195,15 +209,33 @@ func (s *state) addPassEnd(l *steps) {
 	case n.relay.unclean:
 		n.lookAgain()
 		l.add(n, "pass done, not clean")
-	case s.relay.passed < s.passEnd():
-		n.checkOrder()
-		n.beginPassPage()
-		l.add(n, "relay begins the next page of the pass")
 	default:
 		n.checkOrder()
-		n.endPass()
-		l.add(n, "pass done, clean")
+		n.holdRefused(s.passFrom())
+		if s.relay.passed < s.passEnd() {
+			n.beginPassPage()
+			l.add(n, "relay begins the next page of the pass")
+		} else {
+			n.endPass()
+			l.add(n, "pass done, clean")
+		}
+		if len(s.refusedItems()) > 0 {
+			n := *s
+			n.takeOffsets()
+			n.lookAgain()
+			l.addFault(n, "pass done, a record is not taken for now")
+		}
 	}
+}
+
+func (s *state) passFrom() int8 {
+	from := int8(maxRows)
+	for p := range s.run.parts {
+		if e := s.db.ends[p]; e.isIll() {
+			from = min(from, e.from)
+		}
+	}
+	return from
 }
 
 func (s *state) endPass() {
@@ -284,7 +316,7 @@ func (s *state) passRows(first, end int8) (records []record) {
 	for i := max(first, s.db.dropped); i < end; i++ {
 		r := s.rowRecord(i)
 		isSent := i < s.db.upTo || s.isBeforeLost(i)
-		if e := &s.db.ends[s.partOf(r.event())]; isSent && e.isIll() && i >= e.from {
+		if e := &s.db.ends[s.partOf(r.event())]; isSent && e.isIll() && i >= e.from && !s.isBehindHeld(i) {
 			records = append(records, r)
 		}
 	}
@@ -305,13 +337,16 @@ func (s *state) takeOffsets() (done bool) {
 	var count [maxParts]int8
 	items := s.relay.items[:s.relay.count]
 	for i, this := range items {
+		if this.refused {
+			continue
+		}
 		if !this.written {
 			return false
 		}
 		p := s.partOf(this.record.event())
 		count[p]++
 		taken := slices.ContainsFunc(items[:i], func(other item) bool {
-			return other.offset == this.offset && s.partOf(other.record.event()) == p
+			return !other.refused && other.offset == this.offset && s.partOf(other.record.event()) == p
 		})
 		if !s.run.omit.offsets && (taken || this.offset < before[p].known.end) {
 			s.relay.unclean, s.relay.below = true, true
@@ -350,7 +385,7 @@ func (s *state) addWrites(l *steps) {
 }
 
 func (s *state) maySend(this item) bool {
-	return !this.written && !slices.ContainsFunc(s.relay.items[:s.relay.count], func(other item) bool {
+	return !this.written && !this.refused && !slices.ContainsFunc(s.relay.items[:s.relay.count], func(other item) bool {
 		r := other.record
 		return !other.written && s.key[r.event()] == s.key[this.record.event()] && r.version() < this.record.version()
 	})

@@ -34,7 +34,11 @@ type faults struct {
 	crashes       int8
 	restarts      int8
 	inboxRestores int8
+	refusals      int8 // of a row and its key's later records in a call
+	blinds        int8 // pages whose keys are parked because the partition does not answer
 }
+
+func (f faults) mayPark() bool { return f.refusals+f.blinds > 0 }
 
 // omitted names the steps of the protocol that a mutant leaves out.
 type omitted struct {
@@ -55,6 +59,12 @@ type omitted struct {
 	pointAfterPass bool // a pass looks again when no point is valid any more
 	rowsBeforeLost bool // also those that no page has sent
 	pageFirst      bool // a pass without rows waits for a page
+	skipLater      bool // a pass sends no row behind a held one of its key
+	holdLater      bool // a row that a pass cannot send holds its key's later rows
+	renumberHeld   bool // also held rows
+	forgetPoints   bool // above a held row that is sent
+	releasedAgain  bool // a pass sends the rows again that were released in an ill partition
+	releasedLost   bool // a pass follows if lost events belong behind a released row
 }
 
 func (b *bounds) setDefaults() {
@@ -67,12 +77,14 @@ func (b *bounds) setDefaults() {
 
 var (
 	two          = bounds{events: 2}
+	twoOfOneKey  = bounds{events: 2, keys: 1}
 	loss         = faults{losses: 1}
 	restore      = faults{restores: 1}
 	both         = faults{losses: 1, restores: 1}
 	crash        = faults{losses: 1, restores: 1, crashes: 1}
 	restart      = faults{losses: 1, restores: 1, restarts: 1}
 	inboxRestore = faults{losses: 1, inboxRestores: 1}
+	refusal      = faults{losses: 1, restores: 1, refusals: 1}
 )
 
 type anyRun struct {
@@ -222,6 +234,48 @@ func mutants() []run { //nolint:funlen // a table
 			loss,
 			omitted{idleEnds: true},
 			2_181, "D2: a1#1 is never applied",
+		},
+		{
+			"mut-send-behind-held", "a pass sends the rows behind a held one",
+			bounds{keys: 1},
+			faults{losses: 1, crashes: 1, refusals: 1},
+			omitted{skipLater: true},
+			53_480, "S4: a3#3 comes before the version below it",
+		},
+		{
+			"mut-no-hold-later", "a pass parks a key, and does not hold its later rows",
+			bounds{keys: 1},
+			faults{losses: 1, refusals: 1},
+			omitted{holdLater: true},
+			16_811, "D2: a3#3 is never applied",
+		},
+		{
+			"mut-no-shift-held", "the heal does not renumber held rows",
+			twoOfOneKey,
+			faults{restores: 1, blinds: 1},
+			omitted{renumberHeld: true},
+			758, "D1: a1#1 and a1#2 are both visible",
+		},
+		{
+			"mut-old-points", "the release of a held row leaves the points above it",
+			twoOfOneKey,
+			faults{losses: 1, refusals: 1},
+			omitted{forgetPoints: true},
+			2_173, "D2: a1#1 is never applied",
+		},
+		{
+			"mut-released-once", "rows released in an ill partition are not sent again",
+			twoOfOneKey,
+			faults{losses: 1, crashes: 1, blinds: 1},
+			omitted{releasedAgain: true},
+			5_065, "D2: a1#1 is never applied",
+		},
+		{
+			"mut-released-last", "no pass sends the lost events behind a released row",
+			twoOfOneKey,
+			faults{losses: 1, restores: 1, blinds: 1},
+			omitted{releasedLost: true},
+			21_294, "S5: version 2 of key a comes before the one below it",
 		},
 	}
 }
@@ -377,6 +431,39 @@ func protocol() []run { //nolint:funlen // a table
 			faults{losses: 1, restores: 1, inboxRestores: 1},
 			omitted{},
 			2_527_405, "",
+		},
+		{"final-parked-loss", "a refusal, a loss", bounds{}, faults{losses: 1, refusals: 1}, omitted{}, 167_697, ""},
+		{"final-parked-restore", "a refusal, a restore", bounds{}, faults{restores: 1, refusals: 1}, omitted{}, 178_591, ""},
+		{"final-parked-both", "two events: a refusal and both", two, refusal, omitted{}, 705_593, ""},
+		{"final-parked-one-key", "three events of one key", bounds{keys: 1}, refusal, omitted{}, 3_199_371, ""},
+		{"final-parked-parts", "two events, two partitions", bounds{events: 2, parts: 2}, refusal, omitted{}, 565_538, ""},
+		{
+			"final-parked-crash", "two events: a refusal, a restore, a crash, late records",
+			bounds{events: 2, late: true},
+			faults{restores: 1, crashes: 1, refusals: 1},
+			omitted{},
+			1_362_408, "",
+		},
+		{
+			"final-parked-restart", "two events: the consumer restarts",
+			two,
+			faults{losses: 1, restores: 1, restarts: 1, refusals: 1},
+			omitted{},
+			4_053_074, "",
+		},
+		{
+			"final-parked-blind", "three events of one key; a partition does not answer",
+			bounds{keys: 1},
+			faults{losses: 1, restores: 1, blinds: 1},
+			omitted{},
+			344_417, "",
+		},
+		{
+			"final-parked-blind-refusal", "two events: the same with a refusal",
+			two,
+			faults{losses: 1, restores: 1, refusals: 1, blinds: 1},
+			omitted{},
+			1_083_940, "",
 		},
 	}
 }

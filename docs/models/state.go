@@ -66,6 +66,8 @@ type database struct {
 	keyVersion [maxKeys]int8
 	cursor     int8
 	upTo       int8 // rows below may have been sent
+	parked     [maxKeys]bool
+	held       [maxRows]bool // the cursor has passed the row, and no page has sent it
 	ends       [maxParts]cursorEnd
 	points     int8
 	point      [maxPoints]point
@@ -91,15 +93,16 @@ const (
 	idle
 	page
 	pass
+	flush   // of held rows
 	refused // until a person confirms
 )
 
-// lost: the log lost the record after it was written.
 type item struct {
 	record  record
 	written bool
+	refused bool // or behind a refused one of its key
 	offset  int8
-	lost    bool
+	lost    bool // by the log, after it was written
 }
 
 type relayPart struct {
@@ -160,11 +163,10 @@ func initialState(r *run) state {
 
 // With two partitions each key has its own.
 func (s *state) partOf(event int8) int8 {
-	if s.run.parts == 1 {
-		return 0
-	}
-	return s.key[event]
+	return s.partOfKey(s.key[event])
 }
+
+func (s *state) partOfKey(k int8) int8 { return min(k, s.run.parts-1) }
 
 func (s *state) rowRecord(position int8) record {
 	row := s.db.row[position]

@@ -8,7 +8,8 @@ func (s *state) addRefusals(l *steps) {
 		return
 	}
 	for _, item := range s.relay.items[:s.relay.count] {
-		if r := item.record; s.maySend(item) && s.hasRow(r.event()) {
+		r := item.record
+		if isRow := r == s.rowRecord(r.position()); isRow && s.maySend(item) {
 			n := *s
 			n.left.refusals--
 			n.refuse(r)

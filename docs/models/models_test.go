@@ -10,17 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var states = flag.Int("models.states", 300_000, "explore the runs with up to so many states")
+var states = flag.Int("models.states", 100_000, "explore the runs with up to so many states")
 
 // make test-models has the rest.
 func TestRuns(t *testing.T) {
 	t.Parallel()
-	most := *states
-	if testing.Short() {
-		most = 100_000
-	}
 	for _, r := range allRuns() {
-		if r.states > most {
+		if r.states > *states {
 			continue
 		}
 		t.Run(r.name, func(t *testing.T) {

@@ -135,8 +135,7 @@ func (s *state) addFlushEnd(l *steps) {
 		return
 	}
 	if n.relay.unclean {
-		n.relay.part = s.relay.part
-		n.lookAgain()
+		n.lookAfter(s)
 		l.add(n, "held rows sent, not clean")
 		return
 	}

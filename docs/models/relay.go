@@ -72,8 +72,21 @@ func (s *state) lookAgain() {
 	for _, refused := range s.refusedItems() {
 		s.relay.part[s.partOf(refused.record.event())].need--
 	}
+	for p := range s.relay.part {
+		if part := &s.relay.part[p]; !s.run.omit.acknowledged {
+			part.need = max(part.need, part.known.end)
+		}
+	}
 	s.setItems(nil)
 	s.relay.passed = 0
+}
+
+// lookAfter looks after records that are not where the log ended.
+func (s *state) lookAfter(before *state) {
+	s.lookAgain()
+	for p := range s.relay.part {
+		s.relay.part[p].known = before.relay.part[p].known
+	}
 }
 
 func (s *state) setItems(records []record) {
@@ -158,10 +171,6 @@ func (s *state) addIdleLook(l *steps) {
 		n := *s
 		n.lookAgain()
 		n.relay.unclean, n.relay.below = true, end < known
-		for q := range s.run.parts {
-			part := &n.relay.part[q]
-			part.need = max(part.need, part.known.end)
-		}
 		l.add(n, "relay is idle and finds another end of partition %d: %d", p, end)
 		return
 	}
@@ -173,8 +182,7 @@ func (s *state) addPageEnd(l *steps) {
 		return
 	}
 	if n.relay.unclean {
-		n.relay.part = s.relay.part
-		n.lookAgain()
+		n.lookAfter(s)
 		l.add(n, "page done, not clean")
 		return
 	}

@@ -413,7 +413,11 @@ func (e *end) settle(t *tally, repeated bool) {
 		lost = lost || offset < e.known || i > 0 && offset == t.offsets[i-1]
 	}
 	if repeated || t.missed > 0 || !isNext {
-		e.doubt(e.stored.Expected-t.refused, lost)
+		need := e.stored.Expected - t.refused
+		if n := len(t.offsets); n > 0 {
+			need = max(need, t.offsets[n-1]+1) // records of others may be before it
+		}
+		e.doubt(need, lost)
 		if !repeated && !lost && t.missed == 0 && e.stored.From == nil {
 			e.err = errNotNext // the log has all of them; their keys are parked if this happens again and again
 		}

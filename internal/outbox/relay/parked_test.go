@@ -452,6 +452,34 @@ func TestAFlushReadsWhatItsLookHasHeld(t *testing.T) {
 	w.requireWhole()
 }
 
+// A former leader's record lands within a pass. The pass ends behind the expected end, and the log loses that part.
+func TestAnAcknowledgedOffsetIsExpected(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.cfg.patience, w.cfg.attempts = time.Nanosecond, 1
+	w.leadAndSettle()
+	w.add("a")
+	w.crashAt(1, false)
+	w.die()
+	w.lead()
+	w.log.before = func(m *message.Message) error {
+		if w.log.end(0) == 1 {
+			w.log.append(testTopic, m)
+			w.log.asked = func(int32) error { return errNotSent }
+		}
+		return nil
+	}
+	w.settle()
+	require.Equal(t, int64(3), w.log.end(0))
+	require.Equal(t, int64(1), w.count(`select count(*) from outbox_held`))
+	w.consumer.consume()
+	w.log.cut(0, 1)
+	w.log.before, w.log.asked, w.flushAt = nil, nil, time.Now().Add(time.Hour)
+	w.produce("b")
+	w.retryParked()
+	w.requireWhole()
+}
+
 func TestADiscardedEventIsNotSent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -1,6 +1,7 @@
 package forwarder
 
 import (
+	"regexp"
 	"time"
 
 	"example.com/twinbox/internal/config"
@@ -15,7 +16,7 @@ type Config struct {
 	URL         string        `env:"FORWARD_URL" doc:"where each event is posted; not set: to the receiver of RECEIVER_ADDR"`
 	Timeout     time.Duration `env:"FORWARD_TIMEOUT" envDefault:"5s" min:"100ms" max:"1m" doc:"for one request"`
 	MaxAttempts int           `env:"FORWARD_MAX_ATTEMPTS" envDefault:"5" min:"1" max:"100" doc:"requests for one event, until it goes to FORWARD_DEAD_TOPIC"`
-	RetryMin    time.Duration `env:"FORWARD_RETRY_MIN" envDefault:"500ms" min:"1ms" max:"1m" doc:"pause before the second request; it doubles up to 30s"`
+	RetryMin    time.Duration `env:"FORWARD_RETRY_MIN" envDefault:"500ms" min:"1ms" max:"30s" doc:"pause before the second request; it doubles up to 30s"`
 	Instance    string        `env:"FORWARD_INSTANCE" doc:"name of this instance, the same after a restart, which then continues immediately where it was; not set: another one each time"`
 
 	KafkaBrokers []string `env:"KAFKA_BROKERS,required" format:"address" doc:"brokers, host:port separated by commas"`
@@ -32,11 +33,16 @@ type Config struct {
 	DrainFor  time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"25s" min:"1s" max:"10m" doc:"how long work under way may take after the first signal"`
 }
 
+var isWeb = regexp.MustCompile(`^https?://[^/]`)
+
 // Rules returns the cross checks.
 func (c Config) Rules() []config.Rule {
 	return []config.Rule{{
 		Variable: "FORWARD_URL", Holds: c.URL != "" || c.ReceiverAddr != "",
 		Text: "is missing, and there is no RECEIVER_ADDR",
+	}, {
+		Variable: "FORWARD_URL", Holds: c.URL == "" || isWeb.MatchString(c.URL),
+		Text: "must begin with http:// or https:// and a host: no event could be posted",
 	}, {
 		Variable: "FORWARD_DEAD_TOPIC", Holds: c.DeadTopic != c.Topic,
 		Text: "is FORWARD_TOPIC: what failed would be forwarded again and again",

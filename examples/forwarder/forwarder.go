@@ -1,5 +1,5 @@
 // Package forwarder is an example without a database: it posts each event of a topic to a URL. It uses watermill-kafka
-// and a Router with Retry and PoisonQueue, and remembers in NATS which events it has delivered.
+// and a Router with PoisonQueue, and remembers in NATS which events it has delivered.
 package forwarder
 
 import (
@@ -20,6 +20,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox/kv"
 	"example.com/twinbox/internal/service"
 )
@@ -157,16 +158,8 @@ func (f *forwarder) route(inbox message.HandlerMiddleware, to hook) (err error) 
 	if err != nil {
 		return err
 	}
-	retry := middleware.Retry{
-		MaxRetries: f.cfg.MaxAttempts - 1, InitialInterval: f.cfg.RetryMin, MaxInterval: 30 * time.Second,
-		Multiplier: 2, RandomizationFactor: 0.2,
-		ShouldRetry: func(params middleware.RetryParams) bool { return isWorthwhile(params.Err) },
-		OnRetryHook: func(attempt int, pause time.Duration) {
-			f.log.Warn("delivery failed", "attempt", attempt, "retry_in", pause)
-		},
-	}
 	f.router.AddConsumerHandler("forward", f.cfg.Topic, f.subscriber, to.deliver).
-		AddMiddleware(f.tell, poison, whileItLasts, retry.Middleware, inbox)
+		AddMiddleware(poison, f.retry, inbox)
 	f.admin.Check("router", func(context.Context) error {
 		if !f.router.IsRunning() {
 			return errors.New("the router does not run")
@@ -176,25 +169,29 @@ func (f *forwarder) route(inbox message.HandlerMiddleware, to hook) (err error) 
 	return nil
 }
 
-// whileItLasts returns the stop instead of the last failure, which would send the event to the dead topic.
-func whileItLasts(next message.HandlerFunc) message.HandlerFunc {
+// retry repeats a delivery that may yet succeed. A stop in between is its error, so the event comes again. Watermill's
+// Retry pauses several times longer than it is set to if it has a ShouldRetry or an OnRetryHook.
+func (f *forwarder) retry(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
-		produced, err := next(msg)
-		if err != nil && msg.Context().Err() != nil {
-			err = context.Cause(msg.Context())
+		log := f.log.With("event_id", eventID(msg))
+		pauses := failure.Backoff{Min: f.cfg.RetryMin, Max: 30 * time.Second}
+		for attempt := 1; ; attempt++ {
+			produced, err := next(msg)
+			switch {
+			case err == nil || !isDelivery(err):
+				return produced, err
+			case msg.Context().Err() != nil:
+				return nil, context.Cause(msg.Context())
+			case attempt >= f.cfg.MaxAttempts || failure.Classify(err) == failure.Permanent:
+				log.Error("event given up", "topic", f.cfg.DeadTopic, "error", err)
+				return produced, err
+			}
+			pause := pauses.Next()
+			log.Warn("delivery failed", "attempt", attempt, "retry_in", pause, "error", err)
+			if err := failure.Sleep(msg.Context(), pause); err != nil {
+				return nil, err
+			}
 		}
-		return produced, err
-	}
-}
-
-// PoisonQueue writes the reason into the message's metadata.
-func (f *forwarder) tell(next message.HandlerFunc) message.HandlerFunc {
-	return func(msg *message.Message) ([]*message.Message, error) {
-		produced, err := next(msg)
-		if reason := msg.Metadata.Get(middleware.ReasonForPoisonedKey); reason != "" {
-			f.log.Error("event given up", "event_id", eventID(msg), "topic", f.cfg.DeadTopic, "error", reason)
-		}
-		return produced, err
 	}
 }
 

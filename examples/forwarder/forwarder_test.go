@@ -1,8 +1,10 @@
 package forwarder
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,13 +14,17 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/ThreeDotsLabs/watermill/message/router/middleware"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox/kv"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/test/inboxtest"
@@ -81,11 +87,12 @@ type house struct {
 	brokers []string
 	nats    *natsserver.TestServer
 	sender  *kafka.Publisher
+	log     *slog.Logger
 }
 
 func newHouse(t *testing.T, url string) *house {
 	t.Helper()
-	h := &house{brokers: kafkatest.Brokers(t), nats: natsserver.ForTest(t)}
+	h := &house{brokers: kafkatest.Brokers(t), nats: natsserver.ForTest(t), log: slog.New(slog.DiscardHandler)}
 	topic := kafkatest.Topic(t, h.brokers, 1)
 	var cfg Config
 	require.NoError(t, config.Load([]string{
@@ -106,7 +113,7 @@ func (h *house) run(t *testing.T) (admin string, stop func()) {
 	bound, ended := make(chan service.Listening, 1), make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, h.cfg, service.Host{
-			Log: slog.New(slog.DiscardHandler), Ready: func(at service.Listening) { bound <- at },
+			Log: h.log, Ready: func(at service.Listening) { bound <- at },
 		})
 	}()
 	stop = sync.OnceFunc(func() {
@@ -273,13 +280,55 @@ func TestHeadersTakeAnyValue(t *testing.T) {
 	require.Empty(t, header.Get("Other"))
 }
 
-func TestWhatIsPermanent(t *testing.T) {
+func TestWhatIsFinal(t *testing.T) {
 	t.Parallel()
-	for status, permanent := range map[int]bool{
-		0: false, 301: true, 400: true, 404: true, 408: false, 425: false, 429: false, 500: false, 503: false,
+	for status, final := range map[int]bool{
+		301: true, 400: true, 404: true, 408: false, 425: false, 429: false, 500: false, 503: false,
 	} {
-		require.Equal(t, permanent, (&DeliveryError{Status: status, Err: io.EOF}).Permanent(), status)
+		require.Equal(t, final, isFinal(status), status)
 	}
+}
+
+// A receiver that is away is the event's failure: it must not hold back the others for ever.
+func TestNoAnswerIsADeliveryThatFailed(t *testing.T) {
+	t.Parallel()
+	away := httptest.NewServer(nil)
+	away.Close()
+	err := hook{away.URL, away.Client()}.deliver(message.NewMessage("uuid-1", nil))
+	require.Error(t, err)
+	require.True(t, isDelivery(err))
+	require.NotEqual(t, failure.Permanent, failure.Classify(err))
+	require.False(t, isDelivery(failure.AsTransient(kv.ErrUnavailable)))
+}
+
+func TestThePausesDoubleFromTheFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &forwarder{cfg: Config{MaxAttempts: 4, RetryMin: time.Second}, log: slog.New(slog.DiscardHandler)}
+		began, at := time.Now(), []float64{}
+		_, err := f.retry(func(*message.Message) ([]*message.Message, error) {
+			at = append(at, time.Since(began).Seconds())
+			return nil, errors.New("no answer")
+		})(message.NewMessage("uuid-1", nil))
+		require.Error(t, err)
+		require.InDeltaSlice(t, []float64{0, 1, 3, 7}, at, 7.0/5, "after 1 s, 2 s and 4 s, each up to a fifth more or less")
+	})
+}
+
+// The headers of a dead event come back with it.
+func TestADeadEventThatIsSentAgainIsNotGivenUp(t *testing.T) {
+	t.Parallel()
+	to, log := newSite(t, nil), &bytes.Buffer{}
+	h := newHouse(t, to.URL)
+	h.log = slog.New(slog.NewTextHandler(log, nil))
+	e := inboxtest.NewEvent()
+	msg := e.Message()
+	msg.Metadata.Set(middleware.ReasonForPoisonedKey, "the receiver answered 500")
+	require.NoError(t, h.sender.Publish(h.cfg.Topic, msg))
+	_, stop := h.run(t)
+	to.await(t, e.ID, 1)
+	stop()
+	require.NotContains(t, log.String(), "given up")
 }
 
 func TestTheReceiverShowsWhatCame(t *testing.T) {
@@ -319,6 +368,7 @@ func TestTheConfigurationIsChecked(t *testing.T) {
 	require.NoError(t, load(url))
 	require.NoError(t, load("RECEIVER_ADDR=127.0.0.1:0"))
 	require.ErrorContains(t, load(), "RECEIVER_ADDR")
+	require.ErrorContains(t, load("FORWARD_URL=example.org/hook"), "http://")
 	require.ErrorContains(t, load(url, "FORWARD_DEAD_TOPIC=customer.users.v1"), "again and again")
 	require.ErrorContains(t, load(url, "SHUTDOWN_TIMEOUT=4s"), "FORWARD_TIMEOUT")
 }

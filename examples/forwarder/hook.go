@@ -20,41 +20,20 @@ type hook struct {
 	client *http.Client
 }
 
-// DeliveryError reports that the receiver did not accept an event.
-type DeliveryError struct {
-	Status int // 0: there was no answer
-	Err    error
-}
-
-func (e *DeliveryError) Error() string {
-	if e.Status != 0 {
-		return fmt.Sprintf("deliver event: the receiver answered %d", e.Status)
-	}
-	return fmt.Sprintf("deliver event: %v", e.Err)
-}
-
-// Unwrap returns why there was no answer.
-func (e *DeliveryError) Unwrap() error { return e.Err }
-
-// Permanent reports whether a retry is useless: the receiver refuses the event.
-func (e *DeliveryError) Permanent() bool {
-	switch e.Status {
+// isFinal reports whether a retry is useless: the receiver refuses the event.
+func isFinal(status int) bool {
+	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return false
 	}
-	return e.Status >= 300 && e.Status < 500
+	return status < 500
 }
 
-// isDelivery separates the receiver's failures from others, such as an unreachable inbox or a stop. An event without an
+// isDelivery separates failures of one event from an inbox that does not answer, and from a stop. An event without an
 // id goes to the dead topic as well.
 func isDelivery(err error) bool {
-	_, is := errors.AsType[*DeliveryError](err)
-	return is || failure.Classify(err) == failure.Permanent
-}
-
-func isWorthwhile(err error) bool {
-	failed, is := errors.AsType[*DeliveryError](err)
-	return is && !failed.Permanent()
+	class := failure.Classify(err)
+	return class == failure.Permanent || class == failure.Unknown
 }
 
 // answerLimit bounds the read bytes of an answer, whose connection is used again.
@@ -66,7 +45,7 @@ func (h hook) deliver(msg *message.Message) error {
 	ctx := context.WithoutCancel(msg.Context())
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(msg.Payload))
 	if err != nil {
-		return &DeliveryError{Err: err}
+		return failure.AsPermanent(fmt.Errorf("make request: %w", err))
 	}
 	for name, value := range msg.Metadata {
 		if attribute, is := strings.CutPrefix(name, "ce_"); is {
@@ -80,14 +59,18 @@ func (h hook) deliver(msg *message.Message) error {
 	request.Header.Set("Idempotency-Key", encode(eventID(msg)))
 	response, err := h.client.Do(request)
 	if err != nil {
-		return &DeliveryError{Err: err}
+		return errors.New("deliver event: " + err.Error()) // a lost connection is not an outage to wait for
 	}
 	defer response.Body.Close()
 	_, _ = io.CopyN(io.Discard, response.Body, answerLimit)
-	if response.StatusCode >= 300 {
-		return &DeliveryError{Status: response.StatusCode}
+	if response.StatusCode < 300 {
+		return nil
 	}
-	return nil
+	err = fmt.Errorf("deliver event: the receiver answered %d", response.StatusCode)
+	if isFinal(response.StatusCode) {
+		err = failure.AsPermanent(err)
+	}
+	return err
 }
 
 // stay follows no redirection: an event goes to its configured address only.

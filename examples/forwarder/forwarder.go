@@ -23,6 +23,7 @@ import (
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox/kv"
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/web"
 )
 
 // Program is its command line.
@@ -72,7 +73,8 @@ func (f *forwarder) open(ctx context.Context, group *service.Group) (bound servi
 		}
 		bound.API = receiver.Addr().String()
 		url = cmp.Or(url, "http://"+bound.API+"/")
-		group.Go("receiver", func(ctx context.Context) error { return serve(ctx, receiver, &Receiver{}) })
+		server := &web.Server{Handler: newReceiver(), Log: f.log, DrainTimeout: time.Second}
+		group.Go("receiver", func(ctx context.Context) error { return server.Serve(ctx, receiver) })
 	}
 	inbox, err := f.openInbox(ctx)
 	if err != nil {

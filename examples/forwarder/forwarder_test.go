@@ -333,7 +333,7 @@ func TestADeadEventThatIsSentAgainIsNotGivenUp(t *testing.T) {
 
 func TestTheReceiverShowsWhatCame(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(&Receiver{})
+	server := httptest.NewServer(newReceiver())
 	t.Cleanup(server.Close)
 	msg := message.NewMessage("uuid-1", []byte("12345"))
 	msg.Metadata.Set("ce_type", "com.example.x")
@@ -346,7 +346,7 @@ func TestTheReceiverShowsWhatCame(t *testing.T) {
 	response, err := http.Get(server.URL)
 	require.NoError(t, err)
 	defer response.Body.Close()
-	var shown struct{ Received []Received }
+	var shown struct{ Received []received }
 	require.NoError(t, json.NewDecoder(response.Body).Decode(&shown))
 	require.Len(t, shown.Received, receiverKeeps)
 	require.Equal(t, "0", shown.Received[0].IdempotencyKey, "the oldest one made room")

@@ -1,24 +1,22 @@
 package forwarder
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"io"
-	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
 
-// Receiver accepts posted events and shows them. It keeps the last 100 in memory, without payloads.
-type Receiver struct {
+// receiver accepts posted events and shows them. It keeps the last 100 in memory, without payloads.
+type receiver struct {
 	mu       sync.Mutex
-	received []*Received
+	received []received
 }
 
-// Received is one event that arrived.
-type Received struct {
+// received is one event that arrived.
+type received struct {
 	IdempotencyKey string    `json:"idempotency_key"`
 	Type           string    `json:"type"`
 	Bytes          int64     `json:"bytes"`
@@ -31,56 +29,38 @@ const (
 	receiverLimit = 1 << 20
 )
 
-// ServeHTTP implements [http.Handler].
-func (r *Receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	switch request.Method {
-	case http.MethodPost:
-		n, err := io.Copy(io.Discard, http.MaxBytesReader(w, request.Body, receiverLimit))
-		if err != nil {
-			http.Error(w, "the event is too large", http.StatusRequestEntityTooLarge)
-			return
-		}
-		r.take(request.Header.Get("Idempotency-Key"), request.Header.Get("Ce-Type"), n)
-		w.WriteHeader(http.StatusNoContent)
-	case http.MethodGet:
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]any{"received": r.Received()})
-	default:
-		w.Header().Set("Allow", "GET, POST")
-		w.WriteHeader(http.StatusMethodNotAllowed)
-	}
+func newReceiver() http.Handler {
+	r := &receiver{received: []received{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /", r.take)
+	mux.HandleFunc("GET /", r.show)
+	return mux
 }
 
-func (r *Receiver) take(key, eventType string, n int64) {
+func (r *receiver) take(w http.ResponseWriter, request *http.Request) {
+	n, err := io.Copy(io.Discard, http.MaxBytesReader(w, request.Body, receiverLimit))
+	if err != nil {
+		http.Error(w, "the event is too large", http.StatusRequestEntityTooLarge)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+	key := request.Header.Get("Idempotency-Key")
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, known := range r.received {
-		if known.IdempotencyKey == key {
-			known.Times++
+	for i := range r.received {
+		if r.received[i].IdempotencyKey == key {
+			r.received[i].Times++
 			return
 		}
 	}
-	r.received = append(r.received, &Received{key, eventType, n, time.Now(), 1})
+	r.received = append(r.received, received{key, request.Header.Get("Ce-Type"), n, time.Now(), 1})
 	r.received = r.received[max(0, len(r.received)-receiverKeeps):]
 }
 
-// Received returns the events in the order of their first arrival.
-func (r *Receiver) Received() []Received {
+func (r *receiver) show(w http.ResponseWriter, _ *http.Request) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	list := []Received{}
-	for _, event := range r.received {
-		list = append(list, *event)
-	}
-	return list
-}
-
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	stopped := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stopped()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	shown := slices.Clone(r.received)
+	r.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"received": shown})
 }

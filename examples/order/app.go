@@ -60,8 +60,8 @@ const (
 // the mails under way are sent, then the relay publishes the rest.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	commands := &Commands{
-		Pool: node.Pool, Outbox: node.Outbox, PayWithin: cfg.PayWithin, KeysFor: cfg.IdempotencyTTL,
-		Timeout: cfg.RequestTimeout,
+		Transaction: command.Transaction{Pool: node.Pool, Timeout: cfg.RequestTimeout},
+		Outbox:      node.Outbox, PayWithin: cfg.PayWithin, KeysFor: cfg.IdempotencyTTL,
 	}
 	handler := newHandler(commands, cfg, node)
 	mails, err := newReceipts(node, cfg)
@@ -91,7 +91,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 			Name: paymentConsumer, Topic: contract.TopicPayments, Handlers: handles.paymentEvents(), OnOutcome: wake,
 		}),
 		node.Consume(eventing.Consumer{
-			Name: timerConsumer, Topic: contract.TopicTimers, Handlers: handles.timerEvents(), OnOutcome: wake,
+			Name: timerConsumer, Topic: contract.TopicTimers, Handlers: handles.timerEvents(),
 		}),
 	)
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/internal/command"
@@ -19,23 +18,12 @@ import (
 
 // Commands is what a client may do to an order, each in one transaction. All fields are required.
 type Commands struct {
-	Pool   *pgxpool.Pool
-	Outbox *outbox.Outbox
+	Transaction command.Transaction
+	Outbox      *outbox.Outbox
 	// PayWithin is how long an order waits for its payment.
 	PayWithin time.Duration
 	// KeysFor is how long an answer is kept for retries under its idempotency key.
 	KeysFor time.Duration
-	// Timeout bounds a command.
-	Timeout time.Duration
-}
-
-// transaction wakes the relay at its end.
-func (c *Commands) transaction(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
-	err := command.Transaction{Pool: c.Pool, Timeout: c.Timeout}.Run(ctx, fn)
-	if err == nil {
-		c.Outbox.Committed()
-	}
-	return err
 }
 
 // Placing is a request for a new order.
@@ -51,8 +39,7 @@ type Placing struct {
 func (c *Commands) Place(ctx context.Context, p Placing) (answer command.Answer, err error) {
 	fingerprint := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s", p.Email, p.Amount, p.Currency))
 	claim := command.Claim{Scope: "place", Key: p.Key, Fingerprint: fingerprint[:]}
-	whole := command.Transaction{Pool: c.Pool, Timeout: c.Timeout}
-	answer, err = whole.Once(ctx, claim, c.KeysFor,
+	answer, err = c.Transaction.Once(ctx, claim, c.KeysFor,
 		func(ctx context.Context, tx pgx.Tx, _ *pgx.Batch) (command.Answer, error) { return c.place(ctx, tx, p) })
 	if err == nil {
 		c.Outbox.Committed()
@@ -103,7 +90,7 @@ func remind(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, o Order, due out
 
 // Cancel ends an order that is not paid, and takes back its reminder. To cancel a cancelled order changes nothing.
 func (c *Commands) Cancel(ctx context.Context, id string) (o Order, err error) {
-	err = c.transaction(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	err = c.Transaction.Run(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if o, err = lock(ctx, tx, id); err != nil {
 			return err
 		}
@@ -119,5 +106,8 @@ func (c *Commands) Cancel(ctx context.Context, id string) (o Order, err error) {
 		_, err := outbox.Cancel(ctx, tx, timer(o.ID))
 		return err
 	})
+	if err == nil {
+		c.Outbox.Committed()
+	}
 	return o, err
 }

@@ -64,7 +64,7 @@ func (a *api) show(w http.ResponseWriter, r *http.Request) {
 		web.WriteProblem(w, r, errUnknownOrder)
 		return
 	}
-	o, err := read(r.Context(), a.commands.Pool, id)
+	o, err := read(r.Context(), a.commands.Transaction.Pool, id)
 	if err != nil {
 		web.WriteProblem(w, r, err)
 		return
@@ -88,12 +88,6 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) {
 	web.WriteJSON(w, r, http.StatusOK, o)
 }
 
-const (
-	codeInvalidEmail    web.Code = "invalid_email"
-	codeInvalidAmount   web.Code = "invalid_amount"
-	codeInvalidCurrency web.Code = "invalid_currency"
-)
-
 // mostAmount is in minor units; longestEmail is the limit of mail servers.
 const (
 	mostAmount   = 100_000_000
@@ -106,15 +100,15 @@ func (p placeRequest) check() error {
 	address, err := mail.ParseAddress(p.Email)
 	switch {
 	case err != nil || address.Address != p.Email || len(p.Email) > longestEmail:
-		return invalid(codeInvalidEmail, "email", "is not an address")
+		return invalid("email", "is not an address")
 	case p.Amount < 1 || p.Amount > mostAmount:
-		return invalid(codeInvalidAmount, "amount", "is not between 1 and 100000000 minor units")
+		return invalid("amount", "is not between 1 and 100000000 minor units")
 	case !currencies.MatchString(p.Currency):
-		return invalid(codeInvalidCurrency, "currency", "is not three capital letters")
+		return invalid("currency", "is not three capital letters")
 	}
 	return nil
 }
 
-func invalid(code web.Code, member, detail string) error {
-	return web.MemberError(http.StatusUnprocessableEntity, code, member, detail)
+func invalid(member, detail string) error {
+	return web.MemberError(http.StatusUnprocessableEntity, web.Code("invalid_"+member), member, detail)
 }

@@ -69,10 +69,6 @@ select o.id::text, k.version, o.status, o.email, o.amount, o.currency, o.placed_
 from orders o join outbox_key k on k.topic = $2 and k.key = o.id::text
 where o.id = $1`
 
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
-
 // lock reads an order that no other transaction changes until this one ends, with the errors of read.
 func lock(ctx context.Context, tx pgx.Tx, id string) (Order, error) {
 	if _, err := outbox.LockKey(ctx, tx, contract.TopicOrders, id); err != nil {
@@ -81,20 +77,22 @@ func lock(ctx context.Context, tx pgx.Tx, id string) (Order, error) {
 	return read(ctx, tx, id)
 }
 
+// querier is a pool or a transaction.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
 // read returns errUnknownOrder without an order.
-func read(ctx context.Context, db querier, id string) (Order, error) {
-	rows, _ := db.Query(ctx, selectOrder, id, contract.TopicOrders)
-	o, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (o Order, err error) {
-		err = row.Scan(&o.ID, &o.Version, &o.Status, &o.Email, &o.Amount, &o.Currency, &o.PlacedAt, &o.PayBy, &o.PaymentID)
-		o.PlacedAt, o.PayBy = o.PlacedAt.UTC(), o.PayBy.UTC()
-		return o, err
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Order{}, errUnknownOrder
+func read(ctx context.Context, db querier, id string) (o Order, err error) {
+	err = db.QueryRow(ctx, selectOrder, id, contract.TopicOrders).Scan(
+		&o.ID, &o.Version, &o.Status, &o.Email, &o.Amount, &o.Currency, &o.PlacedAt, &o.PayBy, &o.PaymentID)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return o, errUnknownOrder
+	case err != nil:
+		return o, fmt.Errorf("read order: %w", err)
 	}
-	if err != nil {
-		return Order{}, fmt.Errorf("read order: %w", err)
-	}
+	o.PlacedAt, o.PayBy = o.PlacedAt.UTC(), o.PayBy.UTC()
 	return o, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/examples/order/contract"
+	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/outbox"
@@ -39,7 +40,8 @@ func newShop(t *testing.T) *shop {
 	return &shop{
 		pool: pool, checker: checker, handlers: handlers{out},
 		commands: &Commands{
-			Pool: pool, Outbox: out, PayWithin: 15 * time.Minute, KeysFor: time.Hour, Timeout: inboxtest.WaitLimit,
+			Transaction: command.Transaction{Pool: pool, Timeout: inboxtest.WaitLimit},
+			Outbox:      out, PayWithin: 15 * time.Minute, KeysFor: time.Hour,
 		},
 	}
 }

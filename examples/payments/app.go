@@ -73,7 +73,7 @@ type takeRequest struct {
 	Amount       int64  `json:"amount"`
 	Currency     string `json:"currency"`
 	Times        *int   `json:"times,omitempty"`         // reports of the payment; default 1
-	AfterSeconds *int   `json:"after_seconds,omitempty"` // delay of the reports; default 0
+	AfterSeconds int    `json:"after_seconds,omitempty"` // delay of the reports; default 0
 }
 
 const (
@@ -94,7 +94,7 @@ func (t takeRequest) check() error {
 		return invalid("currency", "is not three capital letters")
 	case t.Times != nil && (*t.Times < 1 || *t.Times > mostTimes):
 		return invalid("times", "is not between 1 and 10")
-	case t.AfterSeconds != nil && (*t.AfterSeconds < 0 || *t.AfterSeconds > mostLate):
+	case t.AfterSeconds < 0 || t.AfterSeconds > mostLate:
 		return invalid("after_seconds", "is not between 0 and a day")
 	}
 	return nil
@@ -133,10 +133,7 @@ func (a *api) store(ctx context.Context, tx pgx.Tx, id string, t takeRequest) er
 	if _, err := tx.Exec(ctx, insertPayment, id, t.OrderID, t.Amount, t.Currency); err != nil {
 		return fmt.Errorf("insert payment: %w", err)
 	}
-	late, times := 0, 1
-	if t.AfterSeconds != nil {
-		late = *t.AfterSeconds
-	}
+	times := 1
 	if t.Times != nil {
 		times = *t.Times
 	}
@@ -148,8 +145,8 @@ func (a *api) store(ctx context.Context, tx pgx.Tx, id string, t takeRequest) er
 		if err != nil {
 			return err
 		}
-		if late > 0 {
-			due := outbox.After(time.Duration(late) * time.Second)
+		if t.AfterSeconds > 0 {
+			due := outbox.After(time.Duration(t.AfterSeconds) * time.Second)
 			err = a.node.Outbox.Schedule(ctx, tx, fmt.Sprintf("%s %d", id, n), due, event)
 		} else {
 			_, err = a.node.Outbox.Add(ctx, tx, event)

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"regexp"
 	"time"
-
-	"example.com/twinbox/internal/event"
 )
 
 // Money is an amount in the minor unit of its currency: 1999 EUR are 19.99 euros.
@@ -73,15 +71,6 @@ type Payment struct {
 	Money
 	CompletedAt time.Time `json:"completed_at"`
 }
-
-var (
-	_ event.Ruled = Placed{}
-	_ event.Ruled = Paid{}
-	_ event.Ruled = Cancelled{}
-	_ event.Ruled = Refund{}
-	_ event.Ruled = Overdue{}
-	_ event.Ruled = Payment{}
-)
 
 var canonicalUUID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 

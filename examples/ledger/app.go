@@ -10,6 +10,7 @@ import (
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
 )
 
@@ -24,6 +25,8 @@ var Service = eventing.Service[Config]{
 	Checks:     checks,
 	SetUp:      setUp,
 }
+
+//go:generate env CGO_ENABLED=0 go run example.com/twinbox/dev/tools/apijson openapi.yaml openapi.gen.json
 
 //go:embed openapi.gen.json
 var openAPI []byte
@@ -44,10 +47,12 @@ const balanceConsumer = "ledger.balance"
 // relay publishes the rest.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	commands := &Commands{
-		Pool: node.Pool, Outbox: node.Outbox, KeysFor: cfg.IdempotencyTTL, Timeout: cfg.RequestTimeout,
-		Attempts: cfg.CommandAttempts,
+		Transaction: command.Transaction{Pool: node.Pool, Timeout: cfg.RequestTimeout},
+		Outbox:      node.Outbox, KeysFor: cfg.IdempotencyTTL, Attempts: cfg.CommandAttempts,
 	}
-	handler := newHandler(&api{commands}, cfg, node.Admin.Registry(), node.Traces, node.Log)
+	handler := newHandler(commands, web.Config{
+		RequestTimeout: cfg.RequestTimeout, Registerer: node.Admin.Registry(), Traces: node.Traces,
+	}, node.Log)
 	server := cfg.Server(cfg.RequestTimeout, handler, node.Log)
 	start = func(group *service.Group, listener net.Listener) {
 		group.Go("expired rows", func(ctx context.Context) error {

@@ -18,7 +18,7 @@ import (
 // Balance is an account as its events describe it.
 type Balance struct {
 	account.Account
-	AsOf time.Time // business time of the event at the account's version
+	AsOf time.Time `json:"as_of"` // business time of the event at the account's version
 }
 
 // A movement has only the change, so none may overtake its predecessor; see the consumer in app.go.
@@ -44,18 +44,13 @@ update account_balance set balance = balance + $3, version = $4, as_of = $5
 where account_id = $1 and currency = $2 and version < $4`
 
 func creditBalance(ctx context.Context, tx pgx.Tx, e event.Event, data account.FundsCredited) error {
-	return moveBalance(ctx, tx, e, data.AccountID, data.Currency, data.Amount, data.CreditedAt)
+	return inbox.QueueRows(ctx, tx, errNoBalance, updateBalance,
+		string(data.AccountID), data.Currency, data.Amount, e.Version, data.CreditedAt)
 }
 
 func debitBalance(ctx context.Context, tx pgx.Tx, e event.Event, data account.FundsDebited) error {
-	return moveBalance(ctx, tx, e, data.AccountID, data.Currency, -data.Amount, data.DebitedAt)
-}
-
-func moveBalance(
-	ctx context.Context, tx pgx.Tx, e event.Event, id account.ID, currency account.Currency, amount int64,
-	at time.Time,
-) error {
-	return inbox.QueueRows(ctx, tx, errNoBalance, updateBalance, string(id), currency, amount, e.Version, at)
+	return inbox.QueueRows(ctx, tx, errNoBalance, updateBalance,
+		string(data.AccountID), data.Currency, -data.Amount, e.Version, data.DebitedAt)
 }
 
 // codeNoBalance is the code of a movement whose balance is missing or of another currency. A retry cannot help: an
@@ -78,5 +73,6 @@ func readBalance(ctx context.Context, pool *pgxpool.Pool, id account.ID) (Balanc
 	case err != nil:
 		return b, fmt.Errorf("read balance: %w", err)
 	}
+	b.AsOf = b.AsOf.UTC()
 	return b, nil
 }

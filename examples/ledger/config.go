@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"net/netip"
 	"time"
 
 	"example.com/twinbox/examples/ledger/contract"
@@ -15,11 +14,9 @@ type Config struct {
 	HTTPAddr  string `env:"HTTP_ADDR" envDefault:"127.0.0.1:8110" format:"listen" doc:"listener of the Ledger API"`
 	AdminAddr string `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8111" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
 
-	IdempotencyTTL  time.Duration  `env:"IDEMPOTENCY_TTL" envDefault:"168h" min:"1m" max:"8760h" doc:"how long an answer is kept for retries under its Idempotency-Key"`
-	RequestTimeout  time.Duration  `env:"REQUEST_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one request, its transactions included"`
-	CommandAttempts int            `env:"COMMAND_ATTEMPTS" envDefault:"10" min:"1" max:"100" doc:"how often a credit without expected_version is decided anew when other commands on the account were faster; then 409"`
-	RateLimit       int            `env:"RATE_LIMIT" envDefault:"6000" max:"1000000000" doc:"requests per client and minute, to one instance; a client is an IPv4 address or an IPv6 /64; 0: clients are not limited"`
-	TrustedProxies  []netip.Prefix `env:"TRUSTED_PROXIES" format:"network" doc:"networks (CIDR) of the proxies in front of the service, separated by commas: the client is then the last address in X-Forwarded-For that is not one of theirs; unset: the client is the connection's other end"`
+	IdempotencyTTL  time.Duration `env:"IDEMPOTENCY_TTL" envDefault:"168h" min:"1m" max:"8760h" doc:"how long an answer is kept for retries under its Idempotency-Key"`
+	RequestTimeout  time.Duration `env:"REQUEST_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one request, its transactions included"`
+	CommandAttempts int           `env:"COMMAND_ATTEMPTS" envDefault:"10" min:"1" max:"100" doc:"how often a credit without expected_version is decided anew when other commands on the account were faster; then 409"`
 
 	eventing.Config
 }

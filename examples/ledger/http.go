@@ -1,58 +1,46 @@
 package ledger
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/otel/trace"
+	"github.com/go-chi/chi/v5"
 
 	"example.com/twinbox/examples/ledger/account"
-	"example.com/twinbox/examples/ledger/openapi"
 	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/web"
 )
 
-// A handler of api reads and checks, calls one command or one query, and answers.
+// A handler of api reads and checks, calls one command or one query, and answers; see openapi.yaml.
 type api struct{ commands *Commands }
 
-var _ openapi.ServerInterface = (*api)(nil)
-
-// newHandler puts the API behind the edge: limits, log, traces, problems.
-func newHandler(
-	a *api, cfg Config, metrics prometheus.Registerer, traces trace.TracerProvider, log *slog.Logger,
-) http.Handler {
-	router := web.NewRouter(web.Config{
-		MapError:       mapError,
-		Document:       openAPI,
-		RequestTimeout: cfg.RequestTimeout,
-		RateLimit:      cfg.RateLimit,
-		TrustedProxies: cfg.TrustedProxies,
-		Registerer:     metrics,
-		Traces:         traces,
-	}, log)
-	return openapi.HandlerWithOptions(a, openapi.ChiServerOptions{
-		BaseRouter: router,
-		ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
-			web.WriteProblem(w, r, parameterError(err))
-		},
-	})
+func newHandler(commands *Commands, cfg web.Config, log *slog.Logger) http.Handler {
+	cfg.MapError, cfg.Document = mapError, openAPI
+	router := web.NewRouter(cfg, log)
+	a := &api{commands}
+	router.Post("/v1/accounts", writeAnswer(a.open))
+	router.Post("/v1/accounts/{id}/credits", writeAnswer(a.credit))
+	router.Post("/v1/accounts/{id}/debits", writeAnswer(a.debit))
+	router.Get("/v1/accounts/{id}", a.show)
+	router.Head("/v1/accounts/{id}", a.show) // net/http drops the body
+	return router
 }
 
-// OpenAccount answers POST /v1/accounts.
-func (a *api) OpenAccount(w http.ResponseWriter, r *http.Request, _ openapi.OpenAccountParams) {
-	answer, err := a.open(w, r)
-	if err != nil {
-		web.WriteProblem(w, r, err)
-		return
+// writeAnswer writes a command's answer as it is stored under its key.
+func writeAnswer(do func(http.ResponseWriter, *http.Request) (command.Answer, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		answer, err := do(w, r)
+		if err != nil {
+			web.WriteProblem(w, r, err)
+			return
+		}
+		web.WriteEncoded(w, answer.Status, answer.Body)
 	}
-	var made openapi.AccountState // a stored answer has it, too
-	if json.Unmarshal(answer.Body, &made) == nil {
-		w.Header().Set("Location", "/v1/accounts/"+made.AccountId)
-	}
-	web.WriteEncoded(w, answer.Status, answer.Body)
+}
+
+type accountRequest struct {
+	Currency string `json:"currency"`
 }
 
 func (a *api) open(w http.ResponseWriter, r *http.Request) (answer command.Answer, err error) {
@@ -60,7 +48,7 @@ func (a *api) open(w http.ResponseWriter, r *http.Request) (answer command.Answe
 	if err != nil {
 		return answer, err
 	}
-	body, err := web.Decode[openapi.AccountRequest](w, r)
+	body, err := web.Decode[accountRequest](w, r)
 	if err != nil {
 		return answer, err
 	}
@@ -68,85 +56,77 @@ func (a *api) open(w http.ResponseWriter, r *http.Request) (answer command.Answe
 	if err != nil {
 		return answer, err
 	}
-	return a.commands.Open(r.Context(), key, currency)
-}
-
-// CreditAccount answers POST /v1/accounts/{id}/credits.
-func (a *api) CreditAccount(
-	w http.ResponseWriter, r *http.Request, id openapi.AccountID, _ openapi.CreditAccountParams,
-) {
-	move(w, r, id, a.commands.Credit, func(body openapi.CreditRequest) (Movement, error) {
-		money, err := account.ParseMoney(body.Amount, body.Currency)
-		return Movement{Money: money, Expected: body.ExpectedVersion}, err
-	})
-}
-
-// DebitAccount answers POST /v1/accounts/{id}/debits.
-func (a *api) DebitAccount(w http.ResponseWriter, r *http.Request, id openapi.AccountID, _ openapi.DebitAccountParams) {
-	move(w, r, id, a.commands.Debit, func(body openapi.DebitRequest) (Movement, error) {
-		money, err := account.ParseMoney(body.Amount, body.Currency)
-		return Movement{Money: money, Expected: &body.ExpectedVersion}, err
-	})
-}
-
-func move[T any](
-	w http.ResponseWriter, r *http.Request, id string, do func(context.Context, Movement) (command.Answer, error),
-	asked func(body T) (Movement, error),
-) {
-	movement, err := readMovement(w, r, id, asked)
-	if err != nil {
-		web.WriteProblem(w, r, err)
-		return
+	answer, err = a.commands.Open(r.Context(), key, currency)
+	var opened account.Account // a stored answer has it, too
+	if err == nil && json.Unmarshal(answer.Body, &opened) == nil {
+		w.Header().Set("Location", "/v1/accounts/"+string(opened.ID))
 	}
-	answer, err := do(r.Context(), movement)
-	if err != nil {
-		web.WriteProblem(w, r, err)
-		return
-	}
-	web.WriteEncoded(w, answer.Status, answer.Body)
+	return answer, err
 }
 
-func readMovement[T any](
-	w http.ResponseWriter, r *http.Request, id string, asked func(body T) (Movement, error),
+type creditRequest struct {
+	Amount          int64  `json:"amount"`
+	Currency        string `json:"currency"`
+	ExpectedVersion *int64 `json:"expected_version,omitempty"`
+}
+
+func (a *api) credit(w http.ResponseWriter, r *http.Request) (command.Answer, error) {
+	body, err := web.Decode[creditRequest](w, r)
+	if err != nil {
+		return command.Answer{}, err
+	}
+	m, err := readMovement(r, body.Amount, body.Currency, body.ExpectedVersion)
+	if err != nil {
+		return command.Answer{}, err
+	}
+	return a.commands.Credit(r.Context(), m)
+}
+
+// A debit must name the version of the balance that it was decided on.
+type debitRequest struct {
+	Amount          int64  `json:"amount"`
+	Currency        string `json:"currency"`
+	ExpectedVersion int64  `json:"expected_version"`
+}
+
+func (a *api) debit(w http.ResponseWriter, r *http.Request) (command.Answer, error) {
+	body, err := web.Decode[debitRequest](w, r)
+	if err != nil {
+		return command.Answer{}, err
+	}
+	m, err := readMovement(r, body.Amount, body.Currency, &body.ExpectedVersion)
+	if err != nil {
+		return command.Answer{}, err
+	}
+	return a.commands.Debit(r.Context(), m)
+}
+
+func readMovement(
+	r *http.Request, amount int64, currency string, expected *int64,
 ) (m Movement, err error) {
-	of, err := account.ParseID(id)
-	if err != nil {
+	if m.Account, err = account.ParseID(chi.URLParam(r, "id")); err != nil {
 		return m, err
 	}
-	key, err := web.IdempotencyKey(r)
-	if err != nil {
+	if m.Key, err = web.IdempotencyKey(r); err != nil {
 		return m, err
 	}
-	body, err := web.Decode[T](w, r)
-	if err != nil {
-		return m, err
-	}
-	m, err = asked(body)
-	m.Account, m.Key = of, key
+	m.Money, err = account.ParseMoney(amount, currency)
+	m.Expected = expected
 	return m, err
 }
 
-// GetAccount answers GET /v1/accounts/{id}.
-func (a *api) GetAccount(w http.ResponseWriter, r *http.Request, id openapi.AccountID) {
-	accountID, err := account.ParseID(id)
+func (a *api) show(w http.ResponseWriter, r *http.Request) {
+	id, err := account.ParseID(chi.URLParam(r, "id"))
 	if err != nil {
 		web.WriteProblem(w, r, err)
 		return
 	}
-	b, err := readBalance(r.Context(), a.commands.Pool, accountID)
+	b, err := readBalance(r.Context(), a.commands.Transaction.Pool, id)
 	if err != nil {
 		web.WriteProblem(w, r, err)
 		return
 	}
-	if web.NotModified(w, r, web.ETag(b.Version, "")) {
-		return
+	if !web.NotModified(w, r, web.ETag(b.Version, "")) {
+		web.WriteJSON(w, r, http.StatusOK, b)
 	}
-	web.WriteJSON(w, r, http.StatusOK, openapi.Account{
-		AccountId: string(b.ID), Currency: string(b.Currency), Balance: b.Balance, Version: b.Version, AsOf: b.AsOf.UTC(),
-	})
-}
-
-// HeadAccount answers HEAD /v1/accounts/{id}; net/http drops the body.
-func (a *api) HeadAccount(w http.ResponseWriter, r *http.Request, id openapi.AccountID) {
-	a.GetAccount(w, r, id)
 }

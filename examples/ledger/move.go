@@ -23,74 +23,68 @@ type Movement struct {
 	Expected *int64 // version of the account that the caller has seen; nil: any
 }
 
-// Credit adds the money and emits FundsCredited, all or nothing; see [Commands.move].
+// Credit adds the money and emits FundsCredited, all or nothing; see [move].
 func (c *Commands) Credit(ctx context.Context, m Movement) (command.Answer, error) {
-	return c.move(ctx, "credit", m, func(a account.Account, at time.Time) (account.Account, event.Event, error) {
-		after, said, err := a.Credit(m.Money, at)
-		if err != nil {
-			return a, event.Event{}, err
-		}
-		e, err := contract.FundsCredited.New(string(a.ID), after.Version, at, said)
-		return after, e, err
-	})
+	return move(ctx, c, "credit", m, contract.FundsCredited, account.Account.Credit)
 }
 
-// Debit takes the money and emits FundsDebited, all or nothing; see [Commands.move]. The balance stays at zero or
-// above.
+// Debit takes the money and emits FundsDebited, all or nothing; see [move]. The balance stays at zero or above.
 func (c *Commands) Debit(ctx context.Context, m Movement) (command.Answer, error) {
-	return c.move(ctx, "debit", m, func(a account.Account, at time.Time) (account.Account, event.Event, error) {
-		after, said, err := a.Debit(m.Money, at)
-		if err != nil {
-			return a, event.Event{}, err
-		}
-		e, err := contract.FundsDebited.New(string(a.ID), after.Version, at, said)
-		return after, e, err
-	})
+	return move(ctx, c, "debit", m, contract.FundsDebited, account.Account.Debit)
 }
 
-type decision func(a account.Account, at time.Time) (after account.Account, said event.Event, err error)
+const updateAccount = `update account set balance = $2, updated_at = clock_timestamp() where id = $1`
 
 // move reads the account without a lock, decides, and writes account and event at the next version. A command that
 // names a version is decided on that one alone: at another it is a [account.CodeVersionMismatch], and after a lost race
 // the outbox's ErrVersionConflict. A command that names none is decided anew on the newest version, up to
 // [Commands.Attempts] times. A refused command stores nothing. The same key with the same command gives the first
 // answer again, at any later version.
-func (c *Commands) move(ctx context.Context, scope string, m Movement, decide decision) (command.Answer, error) {
+//
+// An attempt takes three round trips: begin, claim and read; the writes; commit. The event goes first: two commands
+// race for its key's row in the outbox.
+func move[T event.Ruled](
+	ctx context.Context, c *Commands, scope string, m Movement, of event.Definition[T],
+	rule func(account.Account, account.Money, time.Time) (account.Account, T, error),
+) (command.Answer, error) {
 	attempts := c.Attempts
 	if m.Expected != nil {
 		attempts = 1
 	}
-	return command.Retry(ctx, attempts, func(ctx context.Context) (command.Answer, error) {
-		return c.moveOnce(ctx, scope, m, decide)
-	})
-}
-
-// moveOnce takes three round trips: begin, claim and read; the writes; commit. The event goes first: two commands race
-// for its key's row in the outbox.
-func (c *Commands) moveOnce(ctx context.Context, scope string, m Movement, decide decision) (command.Answer, error) {
-	var current account.Account
-	first := &pgx.Batch{}
-	queueSelect(first, m.Account, &current)
 	claim := command.Claim{Scope: scope, Key: m.Key, Fingerprint: m.fingerprint()}
-	return c.once(ctx, claim, first, func(ctx context.Context, writes *pgx.Batch) (command.Answer, error) {
-		if current.ID == "" {
-			return command.Answer{}, errNotFound
-		}
-		if m.Expected != nil {
-			if err := current.Expect(*m.Expected); err != nil {
+	answer, err := command.Retry(ctx, attempts, func(ctx context.Context) (command.Answer, error) {
+		var current account.Account
+		whole := c.Transaction
+		whole.First = &pgx.Batch{}
+		queueSelect(whole.First, m.Account, &current)
+		do := func(ctx context.Context, _ pgx.Tx, writes *pgx.Batch) (command.Answer, error) {
+			if current.ID == "" {
+				return command.Answer{}, errNotFound
+			}
+			if m.Expected != nil && *m.Expected != current.Version {
+				return command.Answer{}, errOtherVersion
+			}
+			at := now()
+			after, said, err := rule(current, m.Money, at)
+			if err != nil {
 				return command.Answer{}, err
 			}
+			e, err := of.New(string(after.ID), after.Version, at, said)
+			if err != nil {
+				return command.Answer{}, err
+			}
+			if err := c.Outbox.Queue(ctx, writes, e); err != nil {
+				return command.Answer{}, fmt.Errorf("add to outbox: %w", err)
+			}
+			writes.Queue(updateAccount, string(after.ID), after.Balance)
+			return encodeAnswer(http.StatusOK, after)
 		}
-		after, e, err := decide(current, now())
-		if err != nil {
-			return command.Answer{}, err
-		}
-		if err := c.Outbox.Queue(ctx, writes, e); err != nil {
-			return command.Answer{}, fmt.Errorf("add to outbox: %w", err)
-		}
-		queueUpdate(writes, after)
-		return answerOf(http.StatusOK, after)
+		return whole.Once(ctx, claim, c.KeysFor, do)
 	})
+	if err == nil {
+		c.Outbox.Committed()
+	}
+	return answer, err
 }
 
 // fingerprint tells the movement from another one under the same key.

@@ -7,42 +7,43 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
-	"example.com/twinbox/examples/ledger/openapi"
 	"example.com/twinbox/internal/command"
 )
+
+const insertAccount = `insert into account (id, currency, balance, opened_at) values ($1, $2, $3, $4)`
 
 // Open opens an empty account and emits AccountOpened. The same key with the same currency gives the same account;
 // without a key each call opens a new one.
 func (c *Commands) Open(ctx context.Context, key string, currency account.Currency) (command.Answer, error) {
 	fingerprint := sha256.Sum256([]byte(currency))
 	claim := command.Claim{Scope: "open", Key: key, Fingerprint: fingerprint[:]}
-	return c.once(ctx, claim, nil, func(ctx context.Context, writes *pgx.Batch) (command.Answer, error) {
-		id, err := newID()
+	do := func(ctx context.Context, _ pgx.Tx, writes *pgx.Batch) (command.Answer, error) {
+		id, at := uuid.Must(uuid.NewV7()).String(), now()
+		opened, said := account.Open(account.ID(id), currency, at)
+		event, err := contract.AccountOpened.New(id, opened.Version, at, said)
 		if err != nil {
 			return command.Answer{}, err
 		}
-		at := now()
-		opened, said := account.Open(id, currency, at)
-		event, err := contract.AccountOpened.New(string(id), opened.Version, at, said)
-		if err != nil {
-			return command.Answer{}, err
-		}
-		queueInsert(writes, opened, at)
+		writes.Queue(insertAccount, id, opened.Currency, opened.Balance, at)
 		if err := c.Outbox.Queue(ctx, writes, event); err != nil {
 			return command.Answer{}, fmt.Errorf("add to outbox: %w", err)
 		}
-		return answerOf(http.StatusCreated, opened)
-	})
+		return encodeAnswer(http.StatusCreated, opened)
+	}
+	answer, err := c.Transaction.Once(ctx, claim, c.KeysFor, do)
+	if err == nil {
+		c.Outbox.Committed()
+	}
+	return answer, err
 }
 
-func answerOf(status int, a account.Account) (command.Answer, error) {
-	body, err := json.Marshal(openapi.AccountState{
-		AccountId: string(a.ID), Currency: string(a.Currency), Balance: a.Balance, Version: a.Version,
-	})
+func encodeAnswer(status int, a account.Account) (command.Answer, error) {
+	body, err := json.Marshal(a)
 	if err != nil {
 		return command.Answer{}, fmt.Errorf("encode answer: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"example.com/twinbox/examples/ledger/account"
-	"example.com/twinbox/examples/ledger/openapi"
 	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/web"
 )
@@ -37,20 +36,4 @@ func mapError(err error) *web.Error {
 		answer.Fields[0].Pointer, answer.Fields[0].Parameter = "", "id"
 	}
 	return answer
-}
-
-func parameterError(err error) error {
-	name, why := "query", "is malformed"
-	var format *openapi.InvalidParamFormatError
-	var many *openapi.TooManyValuesForParamError
-	switch {
-	case errors.As(err, &many):
-		name, why = many.ParamName, "is there more than once"
-	case errors.As(err, &format):
-		name = format.ParamName
-	}
-	if name == "Idempotency-Key" {
-		return web.InvalidIdempotencyKey(why)
-	}
-	return web.ParameterError(http.StatusBadRequest, web.CodeInvalidParameter, name, why)
 }

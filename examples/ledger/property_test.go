@@ -12,7 +12,6 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/twinbox/examples/ledger/account"
-	"example.com/twinbox/examples/ledger/openapi"
 	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
@@ -109,9 +108,9 @@ func (w *world) command(rt *rapid.T) {
 }
 
 func stateOf(rt *rapid.T, answer command.Answer) account.Account {
-	var state openapi.AccountState
+	var state account.Account
 	require.NoError(rt, json.Unmarshal(answer.Body, &state))
-	return account.Account{ID: account.ID(state.AccountId), Balance: state.Balance, Version: state.Version}
+	return state
 }
 
 // publish writes every event at least once, mostly in order.

@@ -50,8 +50,8 @@ func TestEveryDeclaredResponseIsGiven(t *testing.T) {
 	_, err := broken.pool.Exec(t.Context(), `drop table account, account_balance cascade`)
 	require.NoError(t, err)
 	testkit.FaultyAPI{
-		Healthy: b.APIClient, Limited: setupOn(t, b.pool, Config{RateLimit: 1}).APIClient, Broken: broken.APIClient,
-		Away: setupOn(t, pgtest.Unreachable(t), Config{}).APIClient, Late: testkit.ServeAPILate(t, b.handler, b.Document),
+		Healthy: b.APIClient, Broken: broken.APIClient, Away: setupOn(t, pgtest.Unreachable(t)).APIClient,
+		Late: testkit.ServeAPILate(t, b.handler, b.Document),
 	}.Add(t, asks, map[string]testkit.Ask{
 		"POST " + accounts:             {Path: accounts, Body: `{"currency":"EUR"}`},
 		"POST " + account + "/credits": {Path: mine + "/credits", Body: one},

@@ -16,8 +16,10 @@ import (
 
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
+	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/web"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
@@ -37,19 +39,21 @@ type bundle struct {
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	return setupOn(t, pgtest.New(t, Migrations()...), Config{})
+	return setupOn(t, pgtest.New(t, Migrations()...))
 }
 
 // setupOn accepts a database that may be away.
-func setupOn(t *testing.T, pool *pgxpool.Pool, cfg Config) *bundle {
+func setupOn(t *testing.T, pool *pgxpool.Pool) *bundle {
 	t.Helper()
 	events, err := contract.Load()
 	require.NoError(t, err)
 	box, err := outbox.New(outbox.Config{Validate: events.Validate})
 	require.NoError(t, err)
-	commands := &Commands{Pool: pool, Outbox: box, KeysFor: time.Hour, Timeout: time.Minute, Attempts: 1000}
-	cfg.RequestTimeout = time.Minute
-	handler := newHandler(&api{commands}, cfg, nil, nil, slog.New(slog.DiscardHandler))
+	commands := &Commands{
+		Transaction: command.Transaction{Pool: pool, Timeout: time.Minute},
+		Outbox:      box, KeysFor: time.Hour, Attempts: 1000,
+	}
+	handler := newHandler(commands, web.Config{RequestTimeout: time.Minute}, slog.New(slog.DiscardHandler))
 	declared, err := document()
 	require.NoError(t, err)
 	return &bundle{pool, commands, handler, testkit.ServeAPI(t, handler, declared)}

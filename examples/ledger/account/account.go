@@ -20,23 +20,15 @@ func ParseID(text string) (ID, error) {
 
 // Account is the aggregate. Version is the number of its last event, which the outbox counts.
 type Account struct {
-	ID       ID
-	Currency Currency
-	Balance  int64 // minor units, never below zero
-	Version  int64
+	ID       ID       `json:"account_id"`
+	Currency Currency `json:"currency"`
+	Balance  int64    `json:"balance"` // minor units, never below zero
+	Version  int64    `json:"version"`
 }
 
 // Open returns a new account and its first event.
 func Open(id ID, currency Currency, at time.Time) (Account, Opened) {
 	return Account{ID: id, Currency: currency, Version: 1}, Opened{AccountID: id, Currency: currency, OpenedAt: at}
-}
-
-// Expect returns [CodeVersionMismatch] for any other version.
-func (a Account) Expect(version int64) error {
-	if a.Version != version {
-		return &Error{CodeVersionMismatch, "expected_version", "is not the account's version"}
-	}
-	return nil
 }
 
 // Credit adds money. The balance stays within [MaxAmount].

@@ -1,3 +1,3 @@
 // Package account holds the rules of the ledger. It imports only the standard library: a rule does not know how it is
-// stored or carried.
+// stored.
 package account

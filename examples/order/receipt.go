@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -39,12 +37,12 @@ func newReceipts(node *eventing.Node, cfg Config) (r *receipts, err error) {
 }
 
 const selectReceipt = `
-select r.id, r.correlation_id, o.id::text, o.email, o.amount, o.currency
+select r.id::text, r.correlation_id, o.id::text, o.email, o.amount, o.currency
 from receipt r join orders o on o.id = r.order_id where r.event_id = $1`
 
 // The mail has the receipt's id, so a receiver can detect a second copy.
 func (r *receipts) send(ctx context.Context, c *lease.Claim) error {
-	var id uuid.UUID
+	var id string
 	var o Order
 	err := r.pool.QueryRow(ctx, selectReceipt, c.EventID).Scan(
 		&id, &c.CorrelationID, &o.ID, &o.Email, &o.Amount, &o.Currency)
@@ -54,17 +52,14 @@ func (r *receipts) send(ctx context.Context, c *lease.Claim) error {
 	if err != nil {
 		return fmt.Errorf("read receipt: %w", err)
 	}
-	return r.smtp.Submit(ctx, letter(id, o, c.At), c.Begin)
-}
-
-func letter(id uuid.UUID, o Order, at time.Time) mail.Letter {
-	return mail.Letter{
-		MessageID: id.String() + "@order.example.com",
+	letter := mail.Letter{
+		MessageID: id + "@order.example.com",
 		To:        o.Email,
 		Subject:   "Your receipt",
 		Text:      fmt.Sprintf("Thank you. We have received %s for your order %s.\n", inWords(o.Money), o.ID),
-		WrittenAt: at,
+		WrittenAt: c.At,
 	}
+	return r.smtp.Submit(ctx, letter, c.Begin)
 }
 
 // inWords writes two decimals, as most currencies have.

@@ -273,11 +273,19 @@ func TestHeadersTakeAnyValue(t *testing.T) {
 	t.Parallel()
 	to := newSite(t, nil)
 	msg := message.NewMessage("uuid-1", []byte("x"))
-	msg.Metadata = message.Metadata{"ce_subject": "a\r\nb é%\"", "other": "not sent", "ce_id": "日"}
+	msg.Metadata = message.Metadata{"ce_subject": "a\r\nb é%\"", "other": "not sent", "ce_id": "日",
+		"content-type": "application/json; charset=utf-8"}
 	require.NoError(t, hook{to.URL, to.Client()}.deliver(msg))
 	header := to.seen["%E6%97%A5"][0]
-	require.Equal(t, "a%0D%0Ab %C3%A9%25%22", header.Get("Ce-Subject"))
+	require.Equal(t, "a%0D%0Ab%20%C3%A9%25%22", header.Get("Ce-Subject"))
 	require.Empty(t, header.Get("Other"))
+	require.Equal(t, "application/json; charset=utf-8", header.Get("Content-Type"))
+
+	ids := []string{"k", " k", "k "}
+	for _, id := range ids {
+		require.NoError(t, hook{to.URL, to.Client()}.deliver(message.NewMessage(id, nil)))
+	}
+	require.Len(t, to.seen, 1+len(ids), "each event has a key of its own")
 }
 
 func TestWhatIsFinal(t *testing.T) {

@@ -52,9 +52,9 @@ func (h hook) deliver(msg *message.Message) error {
 			request.Header.Set("ce-"+attribute, encode(value))
 		}
 	}
-	request.Header.Set("Content-Type", cmp.Or(encode(msg.Metadata.Get("content-type")), "application/json"))
+	request.Header.Set("Content-Type", cmp.Or(msg.Metadata.Get("content-type"), "application/json"))
 	if trace := msg.Metadata.Get("traceparent"); trace != "" {
-		request.Header.Set("Traceparent", encode(trace))
+		request.Header.Set("Traceparent", trace)
 	}
 	request.Header.Set("Idempotency-Key", encode(eventID(msg)))
 	response, err := h.client.Do(request)
@@ -79,11 +79,12 @@ func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse
 // eventID is also the id that the inbox remembers.
 func eventID(msg *message.Message) string { return cmp.Or(msg.Metadata.Get("ce_id"), msg.UUID) }
 
-// encode percent-encodes what is not printable ASCII, as CloudEvents requires.
+// encode percent-encodes blanks and what is not printable ASCII, as CloudEvents requires: HTTP drops outer blanks, and
+// two events would have one id.
 func encode(value string) string {
 	var b strings.Builder
 	for _, c := range []byte(value) {
-		if c < 0x20 || c > 0x7e || c == '%' || c == '"' {
+		if c <= 0x20 || c > 0x7e || c == '%' || c == '"' {
 			fmt.Fprintf(&b, "%%%02X", c)
 		} else {
 			b.WriteByte(c)

@@ -37,7 +37,6 @@ func Run(ctx context.Context, cfg Config, host service.Host) error {
 		cfg: cfg, log: host.Log,
 		admin: service.NewAdmin(service.AdminConfig{Log: host.Log, Draining: group.Draining()}),
 	}
-	group.OnStop("connections", f.close)
 	bound, err := f.open(ctx, group)
 	if err != nil {
 		group.Go("start", func(context.Context) error { return err })
@@ -52,7 +51,6 @@ type forwarder struct {
 	log   *slog.Logger
 	admin *service.Admin
 
-	nats       *nats.Conn
 	dead       *kafka.Publisher
 	subscriber *kafka.Subscriber
 	router     *message.Router
@@ -76,11 +74,11 @@ func (f *forwarder) open(ctx context.Context, group *service.Group) (bound servi
 		server := &web.Server{Handler: newReceiver(), Log: f.log, DrainTimeout: time.Second}
 		group.Go("receiver", func(ctx context.Context) error { return server.Serve(ctx, receiver) })
 	}
-	inbox, err := f.openInbox(ctx)
+	inbox, err := f.openInbox(ctx, group)
 	if err != nil {
 		return bound, err
 	}
-	if err := f.connect(); err != nil {
+	if err := f.connect(group); err != nil {
 		return bound, err
 	}
 	to := hook{url: url, client: &http.Client{CheckRedirect: stay, Timeout: f.cfg.Timeout}}
@@ -88,24 +86,23 @@ func (f *forwarder) open(ctx context.Context, group *service.Group) (bound servi
 		return bound, err
 	}
 	group.Go("router", f.router.Run)
-	select {
-	case <-f.router.Running():
-		return bound, nil
-	case <-group.Context().Done():
-		return bound, errors.New("the router did not start")
-	}
+	return bound, nil
 }
 
-func (f *forwarder) openInbox(ctx context.Context) (_ *kv.Inbox, err error) {
-	f.nats, err = nats.Connect(f.cfg.NATSURL, nats.Name("forwarder"),
+func (f *forwarder) openInbox(ctx context.Context, group *service.Group) (*kv.Inbox, error) {
+	server, err := nats.Connect(f.cfg.NATSURL, nats.Name("forwarder"),
 		nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), // see kv.Bucket
 		nats.ReconnectWait(500*time.Millisecond),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { f.log.Warn("nats", "error", err) }))
 	if err != nil {
 		return nil, fmt.Errorf("connect to nats: %w", err)
 	}
-	f.admin.Check("nats", func(ctx context.Context) error { return f.nats.FlushWithContext(ctx) })
-	js, err := jetstream.New(f.nats)
+	group.OnStop("nats", func() error {
+		server.Close()
+		return nil
+	})
+	f.admin.Check("nats", server.FlushWithContext)
+	js, err := jetstream.New(server)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +115,7 @@ func (f *forwarder) openInbox(ctx context.Context) (_ *kv.Inbox, err error) {
 	})
 }
 
-func (f *forwarder) connect() (err error) {
+func (f *forwarder) connect(group *service.Group) (err error) {
 	log := f.quietly()
 	reading := kafka.DefaultSaramaSubscriberConfig()
 	reading.Version = sarama.V3_6_0_0
@@ -131,6 +128,7 @@ func (f *forwarder) connect() (err error) {
 	if err != nil {
 		return fmt.Errorf("make subscriber: %w", err)
 	}
+	group.OnStop("subscriber", f.subscriber.Close)
 	if err := f.subscriber.SubscribeInitialize(f.cfg.DeadTopic); err != nil {
 		return fmt.Errorf("create topic %s: %w", f.cfg.DeadTopic, err)
 	}
@@ -146,6 +144,7 @@ func (f *forwarder) connect() (err error) {
 	if err != nil {
 		return fmt.Errorf("make publisher: %w", err)
 	}
+	group.OnStop("publisher", f.dead.Close)
 	return nil
 }
 
@@ -199,18 +198,4 @@ func (f *forwarder) retry(next message.HandlerFunc) message.HandlerFunc {
 
 func (f *forwarder) quietly() watermill.LoggerAdapter {
 	return watermill.NewSlogLoggerWithLevelMapping(f.log, map[slog.Level]slog.Level{slog.LevelInfo: slog.LevelDebug})
-}
-
-func (f *forwarder) close() error {
-	var errs []error
-	if f.subscriber != nil {
-		errs = append(errs, f.subscriber.Close())
-	}
-	if f.dead != nil {
-		errs = append(errs, f.dead.Close())
-	}
-	if f.nats != nil {
-		f.nats.Close()
-	}
-	return errors.Join(errs...)
 }

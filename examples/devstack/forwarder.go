@@ -12,8 +12,6 @@ import (
 	"example.com/twinbox/test/natsserver"
 )
 
-const forwarderName = "forwarder"
-
 type forwarderFlags struct {
 	ForwarderAddr      string `help:"What the forwarder's receiver was sent." default:"127.0.0.1:8120"`
 	ForwarderAdminAddr string `help:"Its /livez, /readyz, /metrics." default:"127.0.0.1:8121"`
@@ -24,39 +22,34 @@ type forwarderFlags struct {
 func Forwarder() local.Extension {
 	flags := &forwarderFlags{}
 	return local.Extension{Flags: flags, Add: func(cfg *local.Config) {
-		cfg.Programs = append(cfg.Programs, newForwarder(flags))
+		cfg.Programs = append(cfg.Programs, local.Program{
+			Name: "forwarder", Title: "Forwarded", Run: flags.forward,
+			Listeners: []local.Listener{
+				{Name: "forwarder's receiver", Flag: "forwarder-addr", Addr: flags.ForwarderAddr},
+				{Name: "forwarder admin", Flag: "forwarder-admin-addr", Addr: flags.ForwarderAdminAddr},
+				{Name: "NATS", Flag: "nats-addr", Addr: flags.NATSAddr},
+			},
+		})
 	}}
 }
 
-func newForwarder(flags *forwarderFlags) local.Program {
-	return local.Program{
-		Name: forwarderName, Title: "Forwarded",
-		Listeners: []local.Listener{
-			{Name: "forwarder's receiver", Flag: "forwarder-addr", Addr: flags.ForwarderAddr},
-			{Name: "forwarder admin", Flag: "forwarder-admin-addr", Addr: flags.ForwarderAdminAddr},
-			{Name: "NATS", Flag: "nats-addr", Addr: flags.NATSAddr},
-		},
-		Run: func(ctx context.Context, at local.Addresses, log *slog.Logger, ready func(string)) error {
-			return forward(ctx, flags, at, service.Host{Log: log, Ready: func(bound service.Listening) {
-				ready("http://" + local.Reachable(bound.API))
-			}})
-		},
-	}
-}
-
-func forward(ctx context.Context, flags *forwarderFlags, at local.Addresses, host service.Host) error {
-	dir := filepath.Join(at.Dir, forwarderName, "nats")
-	server, err := natsserver.Start(natsserver.Config{Addr: flags.NATSAddr, Dir: dir})
+func (f *forwarderFlags) forward(
+	ctx context.Context, at local.Addresses, log *slog.Logger, ready func(shown string),
+) error {
+	dir := filepath.Join(at.Dir, "forwarder", "nats")
+	server, err := natsserver.Start(natsserver.Config{Addr: f.NATSAddr, Dir: dir})
 	if err != nil {
 		return err
 	}
 	defer server.Shutdown()
 	var cfg forwarder.Config
 	if err := config.Load([]string{
-		"ADMIN_ADDR=" + flags.ForwarderAdminAddr, "RECEIVER_ADDR=" + flags.ForwarderAddr, "NATS_URL=" + server.ClientURL(),
+		"ADMIN_ADDR=" + f.ForwarderAdminAddr, "RECEIVER_ADDR=" + f.ForwarderAddr, "NATS_URL=" + server.ClientURL(),
 		"KAFKA_BROKERS=" + at.KafkaBrokers, "FORWARD_INSTANCE=make-run", "SHUTDOWN_TIMEOUT=15s",
 	}, &cfg); err != nil {
 		return err
 	}
-	return forwarder.Run(ctx, cfg, host)
+	return forwarder.Run(ctx, cfg, service.Host{Log: log, Ready: func(bound service.Listening) {
+		ready("http://" + local.Reachable(bound.API))
+	}})
 }

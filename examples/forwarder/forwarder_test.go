@@ -273,8 +273,9 @@ func TestHeadersTakeAnyValue(t *testing.T) {
 	t.Parallel()
 	to := newSite(t, nil)
 	msg := message.NewMessage("uuid-1", []byte("x"))
-	msg.Metadata = message.Metadata{"ce_subject": "a\r\nb é%\"", "other": "not sent", "ce_id": "日",
-		"content-type": "application/json; charset=utf-8"}
+	msg.Metadata = message.Metadata{
+		"ce_subject": "a\r\nb é%\"", "other": "not sent", "ce_id": "日", "content-type": "application/json; charset=utf-8",
+	}
 	require.NoError(t, hook{to.URL, to.Client()}.deliver(msg))
 	header := to.seen["%E6%97%A5"][0]
 	require.Equal(t, "a%0D%0Ab%20%C3%A9%25%22", header.Get("Ce-Subject"))

@@ -336,14 +336,14 @@ func protocol() []run { //nolint:funlen // a table
 			bounds{drop: 1, late: true},
 			faults{crashes: 3},
 			omitted{},
-			890_429, "",
+			884_056, "",
 		},
 		{
 			"final-restore", "a restore, a crash, late records",
 			bounds{late: true},
 			faults{restores: 1, crashes: 1},
 			omitted{},
-			797_126, "",
+			786_609, "",
 		},
 		{"final-loss", "a loss, a crash", bounds{}, faults{losses: 1, crashes: 1}, omitted{}, 209_667, ""},
 		{
@@ -366,7 +366,7 @@ func protocol() []run { //nolint:funlen // a table
 			bounds{events: 2, late: true},
 			crash,
 			omitted{},
-			3_300_667, "",
+			3_273_636, "",
 		},
 		{
 			"final-crash-parts", "the same with two partitions",

@@ -72,6 +72,19 @@ func TestAChangeIsADryRunFirst(t *testing.T) {
 		b.stub.operations()[1])
 }
 
+func TestALinkFillsInNothingButConditions(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil).signIn(t)
+	b.stub.set("/admin/v1/dead-letters/query", `{"items":[{"id":7}],"more":true}`)
+	_, page := b.get(t, "/dead-letters/customer?code=too_old&force=1&verb=resume-relay&by=mallory&reason=none&total=1")
+	for _, other := range []string{"resume-relay", "mallory", "none"} {
+		require.NotContains(t, page, `value="`+other+`"`)
+	}
+	require.Contains(t, page, `<input type="hidden" name="code" value="too_old">`)
+	require.NotContains(t, page, `<input type="hidden" name="force"`)
+	require.Contains(t, page, `href="?after=7&amp;code=too_old"`, "the next page")
+}
+
 func TestARefusalIsShown(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil).signIn(t)

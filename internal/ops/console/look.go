@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -49,6 +50,9 @@ func (c *Console) showDeadLetters(r *http.Request) (content, error) {
 		return content{}, missing("there is no such list")
 	}
 	filter.State = "waiting"
+	maps.DeleteFunc(query, func(name string, _ []string) bool { // a link must not fill in the form's other fields
+		return !slices.Contains([]string{"id", "consumer", "code", "type", "key", "after"}, name)
+	})
 	after, _ := strconv.ParseInt(query.Get("after"), 10, 64)
 	found, err := client.Call[adminapi.DeadLetters](r.Context(), s, client.Post("/admin/v1/dead-letters/query",
 		adminapi.DeadLetterQuery{Filter: filter, After: after}))

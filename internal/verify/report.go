@@ -35,11 +35,11 @@ func (s System) Verify(ctx context.Context, configure func(Service) Config) (rep
 // Report has the verdicts of one verification by the services' names.
 type Report map[string]*Verdict
 
-// All joins the verdicts of all services.
+// All joins the verdicts of all services, as of the earliest.
 func (r Report) All() *Verdict {
 	all := &Verdict{}
 	for _, v := range r {
-		if v.At.After(all.At) {
+		if all.At.IsZero() || v.At.Before(all.At) {
 			all.At = v.At
 		}
 		all.Findings = slices.Concat(all.Findings, v.Findings)

@@ -26,7 +26,7 @@ func TestTheLastReportIsStored(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, verify.Report{"a": a, "b": b}, report)
 	all := report.All()
-	require.Equal(t, a.At, all.At)
+	require.Equal(t, at, all.At, "the verdict of b is no younger")
 	require.Equal(t, "1 lost", all.Summary())
 }
 

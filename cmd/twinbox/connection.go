@@ -22,10 +22,10 @@ type Connection struct {
 	twoAdmins
 	Dir string `help:"Folder of the system that \"make run\" started, asked where no address is given. The report of verify is stored there." default:".twinbox"`
 
-	Admin map[string]string `help:"Admin listener of a service, by its name." placeholder:"NAME=HOST:PORT;..."`
+	Admin map[string]string `help:"Admin listener of a service, by its name." placeholder:"NAME=HOST:PORT;..." listener:""`
 
-	TokenFile   string `help:"File with the token of these listeners. Default: the variable TWINBOX_ADMIN_TOKEN." placeholder:"FILE"`
-	Environment string `help:"The services' ENVIRONMENT; services of another one refuse. Default: the one that they name." placeholder:"NAME"`
+	TokenFile   string `help:"File with the token of these listeners. Default: the variable TWINBOX_ADMIN_TOKEN." placeholder:"FILE" listener:""`
+	Environment string `help:"The services' ENVIRONMENT; services of another one refuse. Default: the one that they name." placeholder:"NAME" listener:""`
 	Service     string `help:"Ask this service alone." default:"" env:"-" placeholder:"NAME"`
 }
 

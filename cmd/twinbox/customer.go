@@ -4,8 +4,8 @@ import "maps"
 
 // twoAdmins are flags for the services that the tree comes with. A service of your own has --admin.
 type twoAdmins struct {
-	CustomerAdmin     string `help:"Customer's admin listener." placeholder:"HOST:PORT"`
-	NotificationAdmin string `help:"Notification's admin listener." placeholder:"HOST:PORT"`
+	CustomerAdmin     string `help:"Customer's admin listener." placeholder:"HOST:PORT" listener:""`
+	NotificationAdmin string `help:"Notification's admin listener." placeholder:"HOST:PORT" listener:""`
 }
 
 func (a twoAdmins) given() map[string]string {

@@ -22,7 +22,7 @@ import (
 // Commands are the subcommands; listings.go has the columns of the lists.
 type Commands struct {
 	Status   Listing          `cmd:"" help:"Why each service waits, or that all is well."`
-	Verify   VerifyCommand    `cmd:"" help:"Whether anything is lost, doubled, altered, invented or reordered between outbox, Kafka and inbox."`
+	Verify   VerifyCommand    `cmd:"" alone:"" help:"Whether anything is lost, doubled, altered, invented or reordered between outbox, Kafka and inbox."`
 	Trace    TraceCommand     `cmd:"" help:"The story of one user, event, request or mail, through all services, in the order of time."`
 	DLQ      DLQCommands      `cmd:"" name:"dlq" help:"Operate the dead letters: events that a consumer could not handle."`
 	Mail     MailCommands     `cmd:"" help:"Operate the mails that wait for an operator."`
@@ -34,7 +34,7 @@ type Commands struct {
 
 	Console ConsoleCommand `cmd:"" help:"Serve the operators' page: where events are, why they wait, what to do about it."`
 
-	Completion CompletionCommand `cmd:"" help:"Print the script that completes commands, flags and names in a shell."`
+	Completion CompletionCommand `cmd:"" alone:"" help:"Print the script that completes commands, flags and names in a shell."`
 	Complete   CompleteCommand   `cmd:"" hidden:""`
 
 	Connection `group:"Flags of every command:"`
@@ -83,14 +83,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // checkFlags refuses a repeated flag with one value, and empty values, as from a script's unset variable. A flag that
-// is also a variable may be empty.
+// is also a variable may be empty. A command that asks no service refuses the flags of their listeners.
 func checkFlags(command *kong.Context) error {
 	seen := map[*kong.Flag]bool{}
 	for _, element := range command.Path {
 		switch flag := element.Flag; {
 		case element.Positional != nil && fmt.Sprint(element.Positional.Target.Interface()) == "":
 			return usage(element.Positional.Name + " is empty")
-		case flag == nil || flag.IsCumulative():
+		case flag == nil:
+		case flag.Tag.Has("listener") && command.Selected().Tag.Has("alone"):
+			return usage("--" + flag.Name + ": " + nameOf(command.Selected()) + " asks no service")
+		case flag.IsCumulative():
 		case len(flag.Envs) == 0 && command.FlagValue(flag) == "":
 			return usage("--" + flag.Name + " is empty")
 		case seen[flag]:

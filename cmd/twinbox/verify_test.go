@@ -47,6 +47,10 @@ func TestAVerdictsExitCode(t *testing.T) {
 	for _, args := range [][]string{
 		{"--follow", "--every", "1ms"},
 		{"--database", "customer=postgres:///x"},
+		{"--admin", "customer=127.0.0.1:1"},
+		{"--customer-admin", "127.0.0.1:1"},
+		{"--token-file", "token"},
+		{"--environment", "here"},
 		{"--brokers", "127.0.0.1:1"},
 		{"--database", "nobody=postgres:///x", "--brokers", "127.0.0.1:1"},
 		{"--database", "customer=postgres:///x", "--brokers", "127.0.0.1:1", "--service", "notification"},

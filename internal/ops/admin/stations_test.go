@@ -177,3 +177,12 @@ func TestAFailingCheckIsACause(t *testing.T) {
 		Checks: []service.CheckResult{failing("mail server")}, Causes: []service.Cause{down},
 	}))
 }
+
+func TestAnInstanceThatShutsDownIsNotWell(t *testing.T) {
+	t.Parallel()
+	found, lines := stationsOf(t, measured(t, aSystem), service.Readiness{Status: service.StatusDraining})
+	require.Len(t, found.Causes, 1)
+	require.Equal(t, "draining", found.Causes[0].Code)
+	require.Contains(t, lines["http/test"], "watch draining")
+	require.Contains(t, lines["outbox/test"], "well")
+}

@@ -316,8 +316,6 @@ func (f *flow) causes(now time.Time, found verify.Report) (all []cause) {
 				c.Details = last.err.Error()
 			}
 			add(w.Name, adminapi.Unknown, c)
-		case last.Status == service.StatusDraining:
-			add(w.Name, adminapi.Watch, service.Cause{Code: "draining", What: "The service is shutting down."})
 		}
 		for _, c := range last.Causes {
 			if w.answers(now) {

@@ -51,8 +51,6 @@ func show(of item, path, form string, wide bool) string {
 			parts = append(parts, fmt.Sprintf("%v %s", numbers[name], name))
 		}
 		return strings.Join(parts, ", ")
-	case "length":
-		return strconv.Itoa(len(of.items(path)))
 	case "known":
 		return cmp.Or(text, "unknown")
 	case "paused":

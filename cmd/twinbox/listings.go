@@ -62,7 +62,7 @@ var listings = map[string]listing{
 		question: "GET /admin/v1/outbox/status",
 		views: []view{
 			{columns: "SERVICE service, RELAY leading relay, EPOCH epoch, HEAD head, WAITING waiting waiting, " +
-				"OLDEST oldest_waiting age, PARKED_KEYS parked length, HELD held"},
+				"OLDEST oldest_waiting age, PARKED_KEYS parked_keys, HELD held"},
 			{with: "paused", columns: "SERVICE service, PAUSED paused.since age, BY paused.by, REASON paused.reason"},
 			{with: "refused", columns: "SERVICE service, REFUSED refused.code, CONFIRMED refused.confirmed yes, " +
 				"WHY refused.text"},

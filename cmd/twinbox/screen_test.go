@@ -43,7 +43,7 @@ var everything = answers(map[string]string{
 		"topic":"customer.users.v1","processed_at":"2026-11-21T16:58:46Z","partition":11,
 		"offset":1234567,"processing_time_ms":1234567,
 		"metadata":{"notification_id":"` + anID + `"}}]}`,
-	"outbox/status": `{"leading":true,"epoch":3,"head":1234567,"waiting":1234567,"held":12,"parked":[{
+	"outbox/status": `{"leading":true,"epoch":3,"head":1234567,"waiting":1234567,"parked_keys":1234,"held":12,"parked":[{
 		"topic":"customer.users.v1","key":"` + aKey + `","position":1234567,"held":12,"permanent":true,
 		"parked_at":"2026-11-21T16:58:46Z","reason":"MESSAGE_TOO_LARGE: the record is larger than the topic takes"}]}`,
 	"outbox/events": `{"items":[{"position":1234567,"event_id":"` + anID + `","key":"` + aKey + `","version":12,

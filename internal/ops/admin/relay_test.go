@@ -103,3 +103,14 @@ func TestLostEventsArePaged(t *testing.T) {
 	require.JSONEq(t, `{"n":1}`, string(odd[0].Payload))
 	b.refuses(t, "GET", "outbox/lost?after=users", "", http.StatusBadRequest, "invalid_parameter")
 }
+
+func TestParkedKeysAreCountedBeyondTheList(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `
+insert into outbox_parked (topic, key, reason, permanent)
+select 't', n::text, 'too large', true from generate_series(1, 1001) n`)
+	status := read[adminapi.OutboxStatus](t, b, "outbox/status")
+	require.EqualValues(t, 1001, status.ParkedKeys)
+	require.Len(t, status.Parked, 1000)
+}

@@ -34,7 +34,7 @@ type Status struct {
 	OldestWaiting *time.Time    `json:"oldest_waiting,omitempty"` // business time; nil: none waits
 	WaitingFor    time.Duration `json:"-"`                        // since then, by the database's clock
 	Lag           int64         `json:"-"`                        // positions given out from the first of them on
-	ParkedKeys    int64         `json:"-"`
+	ParkedKeys    int64         `json:"parked_keys"`
 	HeldEvents    int64         `json:"held"`
 	Scheduled     int64         `json:"scheduled"` // due later, counted up to MaxScheduled
 	// OverdueSeconds is the time since the oldest of them was due; 0: none is.

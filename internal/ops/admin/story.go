@@ -178,7 +178,7 @@ func (t *story) askLetters(ctx context.Context) error {
 	}
 	for _, consumer := range t.consumerNames() {
 		waiting, err := t.letters.Summaries(ctx, deadletter.Filter{
-			Consumer: consumer, Key: t.ID, State: deadletter.Waiting,
+			Consumer: consumer, Key: t.ID, State: deadletter.Waiting, Limit: maxLimit,
 		})
 		if err != nil {
 			return err

@@ -149,6 +149,13 @@ func TestTheStoryOfAReplayedEvent(t *testing.T) {
 	require.Equal(t, time.Hour, story.Steps[3].At.Sub(story.Steps[1].At))
 }
 
+func TestTheStoryOfAKeyNamesAllThatWaits(t *testing.T) {
+	t.Parallel()
+	b := setup(t, withConsumers(admin.Consumer{Name: "a"}))
+	b.file(t, filed{"a", "", "permanent", "handler_failed", "waiting", "", 150})
+	require.Len(t, b.story(t, "k").Related, 150)
+}
+
 func TestTheStoryThatAServiceTells(t *testing.T) {
 	t.Parallel()
 	var calls []asked

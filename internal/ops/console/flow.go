@@ -185,6 +185,7 @@ type lane struct {
 
 func (f *flow) station(w *watched, s adminapi.Station, now time.Time) station {
 	shown := station{Station: s, ID: w.Name + "/" + s.Kind + "/" + s.Name}
+	shown.State = cmp.Or(s.State, adminapi.Unknown) // no service has named it
 	if !w.answers(now) {
 		shown.State, shown.Note, shown.Waiting, shown.AgeSeconds = adminapi.Unknown, "no answer", nil, nil
 		return shown

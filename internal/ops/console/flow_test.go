@@ -124,6 +124,7 @@ func TestATopicIsWithItsWriter(t *testing.T) {
 	s := newSystem(t)
 	s.says("notification", one("inbox", "notification.people", "people"))
 	require.Contains(t, s.layout(), "notification/topic/people notification/inbox/notification.people")
+	require.Equal(t, adminapi.Unknown, s.station(t, "notification/topic/people").State, "its writer has not named it")
 	s.says("customer", one("topic", "people", ""))
 	require.Contains(t, s.layout(), "customer/topic/people notification/inbox/notification.people")
 }

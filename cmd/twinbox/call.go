@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
 	"example.com/twinbox/api"
 	"example.com/twinbox/internal/ops/admin/client"
 )
@@ -23,7 +21,8 @@ type CallCommand struct {
 	Values    []string `arg:"" optional:"" name:"name=value" help:"Parameters, and members of the body, as JSON or as text; filter.code=x is a member of a member."`
 }
 
-func (c *CallCommand) Run(ctx context.Context, command *kong.Context, to *streams, services []*client.Service) error {
+// Run changes one service alone, and asks all.
+func (c *CallCommand) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	operations, err := readOperations()
 	if err != nil {
 		return err
@@ -46,8 +45,8 @@ func (c *CallCommand) Run(ctx context.Context, command *kong.Context, to *stream
 		_, err := listing{question: method + " " + place}.show(ctx, to, services, asked)
 		return err
 	}
-	if err := checkOne(command, place, services); err != nil {
-		return err
+	if len(services) > 1 { // the same id may be another thing in each
+		return errSeveral
 	}
 	asked["by"], asked["reason"], asked["dry_run"] = c.By, c.Reason, c.DryRun
 	what, request := effect{done: "Changed", would: "change", thing: "thing"}, client.Post(place, asked)

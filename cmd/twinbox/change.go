@@ -59,22 +59,13 @@ func (c *Change) ProvideEffect(command *kong.Context) effect {
 func (c *Change) Run(
 	ctx context.Context, command *kong.Context, to *streams, services []*client.Service, what effect,
 ) error {
-	if err := checkOne(command, what.post, services); err != nil {
-		return err
+	if command.Selected().Tag.Has("one") && len(services) > 1 {
+		return errSeveral
 	}
 	return whoHasIt(ctx, to, services, what, client.Post(what.post, command.Selected().Target.Addr().Interface()))
 }
 
-// checkOne refuses several services where each has its own thing, as the tag of the path's command states.
-func checkOne(command *kong.Context, post string, services []*client.Service) error {
-	isOne := slices.ContainsFunc(command.Model.Leaves(false), func(n *kong.Node) bool {
-		return n.Tag.Get("post") == post && n.Tag.Has("one")
-	})
-	if isOne && len(services) > 1 {
-		return usage("each service has its own: give --service too")
-	}
-	return nil
-}
+var errSeveral = usage("each service has its own: give --service too")
 
 type effect struct {
 	post        string // the path of its operation

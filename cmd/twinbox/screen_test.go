@@ -321,6 +321,14 @@ func TestCall(t *testing.T) {
 	for _, args := range [][]string{{"nothing"}, {"getDeadLetter"}, {"listTopics", "x"}} {
 		require.Equal(t, service.ExitUsage, at(t, "", addr, append([]string{"call"}, args...)...).code, args)
 	}
+	asked := len(requests())
+	for _, operation := range []string{"editDeadLetter", "discardDeadLetters", "replayDeadLetters"} {
+		r := at(t, addr, addr, "call", operation, "id=17", "--yes", "--reason", "r")
+		require.Equal(t, service.ExitUsage, r.code, "17 is another dead letter in each service")
+	}
+	for _, request := range requests()[asked:] {
+		require.NotContains(t, request.path, "dead-letters")
+	}
 	require.Regexp(t, `(?m)^pauseRelay +POST /admin/v1/outbox/pause +Pause the relay$`, at(t, "", addr, "call").stdout)
 }
 

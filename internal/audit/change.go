@@ -42,13 +42,21 @@ var errDryRun = errors.New("dry run")
 
 // Make runs a change in a transaction and stores the action that it returns. A dry run rolls back.
 func (c Change) Make(ctx context.Context, db Beginner, change func(tx pgx.Tx) (Action, error)) error {
-	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+	return c.MakeMany(ctx, db, func(tx pgx.Tx) ([]Action, error) {
 		action, err := change(tx)
+		action.By, action.Reason = c.By, c.Reason
+		return []Action{action}, err
+	})
+}
+
+// MakeMany is [Change.Make] for a change of many things, with the actions of [Change.Action].
+func (c Change) MakeMany(ctx context.Context, db Beginner, change func(tx pgx.Tx) ([]Action, error)) error {
+	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		actions, err := change(tx)
 		if err != nil {
 			return err
 		}
-		action.By, action.Reason = c.By, c.Reason
-		if err := Record(ctx, tx, action); err != nil || !c.DryRun {
+		if err := Record(ctx, tx, actions...); err != nil || !c.DryRun {
 			return err
 		}
 		return errDryRun

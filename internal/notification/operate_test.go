@@ -151,6 +151,8 @@ func TestNothingIsAnnouncedAfterARollback(t *testing.T) {
 	ids, ada := texts(b.put(t, adminapi.Uncertain, 1)...), audit.Change{By: "ada", Reason: "a test"}
 	_, err := mails.MarkSent(t.Context(), ids, ada)
 	require.ErrorIs(t, err, refused)
+	_, err = mails.MarkSent(t.Context(), ids, audit.Change{By: "ada", Reason: "a test", DryRun: true})
+	require.ErrorIs(t, err, refused, "a dry run tries the same")
 	require.Zero(t, committed)
 	mails.Sent = announce
 	_, err = mails.MarkSent(t.Context(), ids, ada)

@@ -107,20 +107,19 @@ type lockedMail struct {
 	State   adminapi.MailState
 }
 
-// settle changes all mails in a fitting state in one transaction with their audit rows.
+// settle changes all mails in a fitting state in one transaction with their audit rows. A dry run rolls it back.
 func (l *MailList) settle(
 	ctx context.Context, ids []string, c audit.Change, s settlement,
 ) (result audit.Result, err error) {
 	var found []lockedMail
 	var events []string
 	result.DryRun = c.DryRun
-	err = pgx.BeginFunc(ctx, l.Pool, func(tx pgx.Tx) error {
+	err = c.MakeMany(ctx, l.Pool, func(tx pgx.Tx) (actions []audit.Action, err error) {
 		rows, _ := tx.Query(ctx, `select mail.id::text, mail.event_id, `+stateOf+l.from()+
 			`where mail.id = any($2::text[]::uuid[]) order by mail.id for update of lease`, l.Handler, ids)
 		if found, err = pgx.CollectRows(rows, pgx.RowToStructByPos[lockedMail]); err != nil {
-			return err
+			return nil, err
 		}
-		var actions []audit.Action
 		for _, mail := range found {
 			if !slices.Contains(s.from, mail.State) {
 				result.Fail(mail.ID, "mail_not_settled", "it is "+string(mail.State))
@@ -129,13 +128,10 @@ func (l *MailList) settle(
 			events = append(events, mail.EventID)
 			actions = append(actions, c.Action(s.verb, "mail", mail.ID, string(mail.State), string(s.to)))
 		}
-		if c.DryRun || len(events) == 0 {
-			return nil
+		if len(events) == 0 {
+			return actions, nil
 		}
-		if err := s.change(ctx, tx, events); err != nil {
-			return err
-		}
-		return audit.Record(ctx, tx, actions...)
+		return actions, s.change(ctx, tx, events)
 	})
 	switch {
 	case err != nil:

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/ops/admin/adminapi"
-	"example.com/twinbox/internal/ops/trail"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
 )
@@ -31,12 +30,9 @@ func (s handlers) status(ctx context.Context, _ nothing) (adminapi.OutboxStatus,
 	return relay.ReadOverview(ctx, s.Pool)
 }
 
-func (s handlers) tail(
-	ctx context.Context, asked adminapi.TailOutboxParams,
-) (out adminapi.OutboxEvents, err error) {
+func (s handlers) tail(ctx context.Context, asked adminapi.TailOutboxParams) (adminapi.OutboxEvents, error) {
 	asked.Limit = cmp.Or(asked.Limit, defaultLimit)
-	out.Items, out.Rest, err = trail.ReadTail(ctx, s.Pool, trail.Tail(asked))
-	return out, err
+	return readTail(ctx, s.Pool, asked)
 }
 
 func (s handlers) release(ctx context.Context, tx pgx.Tx, asked adminapi.ReleaseRequest) (audit.Action, error) {

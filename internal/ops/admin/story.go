@@ -19,7 +19,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin/adminapi"
-	"example.com/twinbox/internal/ops/trail"
 )
 
 // Told has the kind, the steps and the related ids that a service's own tables know of an id.
@@ -39,7 +38,7 @@ func (s handlers) story(ctx context.Context, asked adminapi.GetStoryParams) (tol
 		return told, err
 	}
 	told.ID = id
-	t := &story{handlers: s, Story: told, hint: trail.Hint(asked)}
+	t := &story{handlers: s, Story: told, hint: asked}
 	for _, ask := range []func(context.Context) error{
 		t.askOutbox, t.askInbox, t.askLetters, t.askLetterID, t.askPlace,
 	} {
@@ -53,7 +52,7 @@ func (s handlers) story(ctx context.Context, asked adminapi.GetStoryParams) (tol
 type story struct {
 	handlers
 	adminapi.Story
-	hint trail.Hint
+	hint adminapi.GetStoryParams
 }
 
 func (t *story) add(steps ...adminapi.StoryStep) { t.Steps = append(t.Steps, steps...) }
@@ -63,7 +62,7 @@ func (t *story) relate(ids ...string) { t.Related = append(t.Related, ids...) }
 
 // askOutbox finds an event, or the events of a key, and what operators did to the keys since then.
 func (t *story) askOutbox(ctx context.Context) error {
-	found, err := trail.ReadTrace(ctx, t.Pool, t.ID, t.hint)
+	found, err := readTrace(ctx, t.Pool, t.ID, t.hint)
 	if err != nil {
 		return err
 	}
@@ -96,9 +95,9 @@ func (t *story) askOutbox(ctx context.Context) error {
 	return nil
 }
 
-func (t *story) addEvent(e trail.Entry) {
+func (t *story) addEvent(e entry) {
 	step := adminapi.StoryStep{
-		At: addedAt(e), Station: adminapi.StoryStepStationOutbox, Outcome: e.State, EventID: e.EventID,
+		At: addedAt(e), Station: adminapi.StoryStepStationOutbox, Outcome: string(e.State), EventID: e.EventID,
 		EventType: e.Type, Key: e.Key, Version: e.Version, Position: e.Position, Topic: e.Topic,
 		CorrelationID: e.Correlation, CausationID: e.Causation, TraceID: traceID(e.TraceParent),
 	}
@@ -113,7 +112,7 @@ func (t *story) addEvent(e trail.Entry) {
 
 // addedAt prefers the time in the id: a caller sets the business time. An id has whole milliseconds, so a business time
 // in the same millisecond is more exact.
-func addedAt(e trail.Entry) time.Time {
+func addedAt(e entry) time.Time {
 	id, err := uuid.Parse(e.EventID)
 	if err != nil || id.Version() != 7 {
 		return e.OccurredAt

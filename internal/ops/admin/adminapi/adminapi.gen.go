@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/inbox"
 	deadletters "example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/ops/trail"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service"
@@ -43,6 +42,30 @@ func (e MailState) Valid() bool {
 	case Submitting:
 		return true
 	case Uncertain:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OutboxEventState.
+const (
+	Discarded OutboxEventState = "discarded"
+	Held      OutboxEventState = "held"
+	Published OutboxEventState = "published"
+	Waiting   OutboxEventState = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the OutboxEventState enum.
+func (e OutboxEventState) Valid() bool {
+	switch e {
+	case Discarded:
+		return true
+	case Held:
+		return true
+	case Published:
+		return true
+	case Waiting:
 		return true
 	default:
 		return false
@@ -395,7 +418,26 @@ type Mails struct {
 }
 
 // OutboxEvent defines model for OutboxEvent.
-type OutboxEvent = trail.Entry
+type OutboxEvent struct {
+	// Bytes Of the payload.
+	Bytes   int    `json:"bytes"`
+	EventID string `json:"event_id"`
+	Key     string `json:"key"`
+
+	// OccurredAt Its business time.
+	OccurredAt time.Time `json:"occurred_at"`
+
+	// Payload Only if asked for, and as far as it fits.
+	Payload  []byte           `json:"payload,omitempty,omitzero"`
+	Position int64            `json:"position"`
+	State    OutboxEventState `json:"state"`
+	Topic    string           `json:"topic"`
+	Type     string           `json:"type"`
+	Version  int64            `json:"version"`
+}
+
+// OutboxEventState defines model for OutboxEvent.State.
+type OutboxEventState string
 
 // OutboxEvents defines model for OutboxEvents.
 type OutboxEvents struct {

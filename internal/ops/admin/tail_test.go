@@ -1,4 +1,4 @@
-package trail
+package admin
 
 import (
 	"strings"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
 func TestTailSaysWhatBecameOfAnEvent(t *testing.T) {
@@ -17,22 +19,24 @@ func TestTailSaysWhatBecameOfAnEvent(t *testing.T) {
 	require.NoError(t, err)
 	commit(t, o, pool, newEvent("c"))
 
-	entries, _, err := ReadTail(t.Context(), pool, Tail{Limit: 3, Payload: true})
+	tail, err := readTail(t.Context(), pool, adminapi.TailOutboxParams{Limit: 3, Payload: true})
 	require.NoError(t, err)
 	var states []string
-	for _, e := range entries {
-		states = append(states, e.State)
+	for _, e := range tail.Items {
+		states = append(states, string(e.State))
 	}
 	require.Equal(t, []string{"held", "published", "waiting"}, states)
-	require.Equal(t, added[1].ID, entries[0].EventID)
-	require.Equal(t, `{"n":1}`, string(entries[0].Payload))
-	require.Equal(t, 7, entries[0].Bytes)
+	require.Equal(t, added[1].ID, tail.Items[0].EventID)
+	require.Equal(t, `{"n":1}`, string(tail.Items[0].Payload))
+	require.Equal(t, 7, tail.Items[0].Bytes)
 
-	entries, _, err = ReadTail(t.Context(), pool, Tail{Limit: 10, Topic: testTopic, Key: "a", Type: "test.happened.v1"})
+	tail, err = readTail(t.Context(), pool, adminapi.TailOutboxParams{
+		Limit: 10, Topic: testTopic, Key: "a", Type: "test.happened.v1",
+	})
 	require.NoError(t, err)
-	require.Len(t, entries, 2)
-	require.EqualValues(t, 2, entries[1].Version)
-	require.Nil(t, entries[1].Payload)
+	require.Len(t, tail.Items, 2)
+	require.EqualValues(t, 2, tail.Items[1].Version)
+	require.Nil(t, tail.Items[1].Payload)
 }
 
 func TestTailReadsBackwardsInSteps(t *testing.T) {
@@ -44,22 +48,22 @@ func TestTailReadsBackwardsInSteps(t *testing.T) {
 	_, err := pool.Exec(t.Context(), `select setval('outbox_position_seq', 498500)`) // a rollback leaves a gap, too
 	require.NoError(t, err)
 	addMany(t, o, pool, 1500, 100)
-	var entries []Entry
+	var found []adminapi.OutboxEvent
 	var asked []int64
 	for before := int64(0); ; {
-		page, rest, err := ReadTail(t.Context(), pool, Tail{Type: rare.Type, Limit: 2, Before: before})
+		page, err := readTail(t.Context(), pool, adminapi.TailOutboxParams{Type: rare.Type, Limit: 2, Before: before})
 		require.NoError(t, err)
-		asked, entries = append(asked, rest), append(page, entries...)
-		if before = rest; rest == 0 {
+		asked, found = append(asked, page.Rest), append(page.Items, found...)
+		if before = page.Rest; before == 0 {
 			break
 		}
 	}
 	require.Equal(t, []int64{300_001, 100_001, 0}, asked)
-	require.Len(t, entries, 2)
-	require.EqualValues(t, 2, entries[0].Position)
-	_, rest, err := ReadTail(t.Context(), pool, Tail{Type: "none", Limit: 2, Before: 501})
+	require.Len(t, found, 2)
+	require.EqualValues(t, 2, found[0].Position)
+	last, err := readTail(t.Context(), pool, adminapi.TailOutboxParams{Type: "none", Limit: 2, Before: 501})
 	require.NoError(t, err)
-	require.Zero(t, rest, "nothing older is kept")
+	require.Zero(t, last.Rest, "nothing older is kept")
 
 	rows, err := pool.Query(t.Context(), "explain (analyze, timing off, summary off, costs off) "+tailSQL,
 		"", "", rare.Type, 2, false, int64(499_001), int64(500_001))

@@ -1,4 +1,4 @@
-package trail
+package admin
 
 import (
 	"context"
@@ -14,6 +14,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/test/outboxtest"
+)
+
+const testTopic = outboxtest.Topic
+
+var (
+	newOutbox   = outboxtest.New
+	newDatabase = outboxtest.Database
+	newEvent    = outboxtest.Event
+	commit      = outboxtest.Commit
+	addMany     = outboxtest.CommitMany
+	publishAll  = outboxtest.MarkPublished
 )
 
 func TestAnEventIsFoundByItsIDsAndTellsItsState(t *testing.T) {
@@ -31,22 +44,22 @@ func TestAnEventIsFoundByItsIDsAndTellsItsState(t *testing.T) {
 	copied.Topic, copied.Extensions = "dlq.g.t", map[string]string{event.HeaderCausationID: added[0].ID}
 	commit(t, o, pool, copied)
 
-	trace := func(id string) Trace {
-		found, err := ReadTrace(t.Context(), pool, id, Hint{})
+	ask := func(id string) trace {
+		found, err := readTrace(t.Context(), pool, id, adminapi.GetStoryParams{})
 		require.NoError(t, err)
 		return found
 	}
-	found := trace(strings.ToUpper(added[0].ID)).Events
-	require.Equal(t, []Entry{{
+	found := ask(strings.ToUpper(added[0].ID)).Events
+	require.Equal(t, []entry{{OutboxEvent: adminapi.OutboxEvent{
 		Position: 1, EventID: added[0].ID, Type: newEvent("a").Type, Topic: testTopic, Key: "a", Version: 1, Bytes: 7,
-		OccurredAt: found[0].OccurredAt, State: "published", Correlation: added[0].ID,
-	}}, found)
-	found = trace(added[0].ID).Caused
+		OccurredAt: found[0].OccurredAt, State: "published",
+	}, Correlation: added[0].ID}}, found)
+	found = ask(added[0].ID).Caused
 	require.Len(t, found, 1)
 	require.Equal(t, []string{later[0].ID, "waiting", "order-7", added[0].ID},
-		[]string{found[0].EventID, found[0].State, found[0].Correlation, found[0].Causation})
+		[]string{found[0].EventID, string(found[0].State), found[0].Correlation, found[0].Causation})
 	require.NotEmpty(t, found[0].TraceParent)
-	require.Len(t, trace("a").OfKey, 1)
+	require.Len(t, ask("a").OfKey, 1)
 
 	for _, held := range []struct{ change, state string }{
 		{`insert into outbox_held values ('t', 'b', 2)`, "held"},
@@ -54,10 +67,10 @@ func TestAnEventIsFoundByItsIDsAndTellsItsState(t *testing.T) {
 	} {
 		_, err := pool.Exec(t.Context(), held.change)
 		require.NoError(t, err)
-		require.Equal(t, held.state, trace(later[0].ID).Events[0].State)
+		require.EqualValues(t, held.state, ask(later[0].ID).Events[0].State)
 	}
 	for _, id := range []string{uuid.Must(uuid.NewV7()).String(), "users/3/17", ""} {
-		require.Empty(t, trace(id).Events, id)
+		require.Empty(t, ask(id).Events, id)
 	}
 }
 
@@ -69,21 +82,21 @@ func TestAnEventOfAForeignID(t *testing.T) {
 	foreign.ID = uuid.NewString()
 	commit(t, o, pool, foreign)
 	addMany(t, o, pool, 20, 5)
-	find := func(hint Hint) int {
-		found, err := ReadTrace(t.Context(), pool, foreign.ID, hint)
+	find := func(hint adminapi.GetStoryParams) int {
+		found, err := readTrace(t.Context(), pool, foreign.ID, hint)
 		require.NoError(t, err)
 		return len(found.Events)
 	}
-	require.Equal(t, 1, find(Hint{}))
+	require.Equal(t, 1, find(adminapi.GetStoryParams{}))
 	_, err := pool.Exec(t.Context(), `delete from outbox_given_id`)
 	require.NoError(t, err)
-	lost, err := ReadTrace(t.Context(), pool, foreign.ID, Hint{})
+	lost, err := readTrace(t.Context(), pool, foreign.ID, adminapi.GetStoryParams{})
 	require.NoError(t, err)
 	require.True(t, lost.NeedsHint)
-	require.Equal(t, 1, find(Hint{Key: "a"}))
-	require.Equal(t, 0, find(Hint{Key: "b"}))
-	require.Equal(t, 1, find(Hint{At: time.Now()}))
-	require.Equal(t, 0, find(Hint{At: time.Now().Add(-time.Hour)}))
+	require.Equal(t, 1, find(adminapi.GetStoryParams{Key: "a"}))
+	require.Equal(t, 0, find(adminapi.GetStoryParams{Key: "b"}))
+	require.Equal(t, 1, find(adminapi.GetStoryParams{At: time.Now()}))
+	require.Equal(t, 0, find(adminapi.GetStoryParams{At: time.Now().Add(-time.Hour)}))
 }
 
 // The table is never analysed.
@@ -126,7 +139,7 @@ from generate_series(1, $1) n`, rows)
 		require.Equal(t, ask.rows, plan.rows, name)
 		require.Less(t, plan.blocks, pages/4, "%s: of %d", name, pages)
 	}
-	found, err := ReadTrace(t.Context(), pool, key, Hint{})
+	found, err := readTrace(t.Context(), pool, key, adminapi.GetStoryParams{})
 	require.NoError(t, err)
 	require.Len(t, found.OfKey, 3)
 }

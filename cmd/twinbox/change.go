@@ -83,10 +83,8 @@ func (e effect) line(dryRun bool, count int64, service string) string {
 }
 
 type effects struct {
-	DryRun   bool                       `json:"dry_run"`
-	Count    int64                      `json:"count"`
-	Failed   int64                      `json:"failed"`
-	Errors   []adminapi.Failure         `json:"errors,omitempty"` // the first hundred of each service
+	adminapi.Result // the sum, with the first hundred errors of each service
+
 	Services map[string]adminapi.Result `json:"services"`
 }
 

@@ -7,11 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/internal/notification"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/servicetest"
-	"example.com/twinbox/test/testkit"
 )
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }
@@ -20,12 +20,15 @@ var program servicetest.Run = notification.Service.Main
 
 func TestMigrateTopicsServe(t *testing.T) {
 	t.Parallel()
+	mails, err := mailbox.Start(t.Context(), mailbox.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, mails.Close()) })
 	environ := []string{
 		"DATABASE_URL=" + pgtest.DSN(pgtest.New(t)), // empty: migrating is part of the test
 		"KAFKA_BROKERS=" + kafkatest.Brokers(t)[0],
 		"VERIFICATION_SECRET=0123456789abcdef0123456789abcdef",
 		"ENVIRONMENT=" + strings.ToLower(rand.Text()),
-		"SMTP_ADDR=" + testkit.StartMailServer(t, nil).Addr(), // readiness asks it
+		"SMTP_ADDR=" + mails.SMTPAddr(), // readiness asks it
 		"ADMIN_ADDR=127.0.0.1:0",
 	}
 	reads := []string{"customer.users.v1"}

@@ -29,14 +29,14 @@ func TestWhyMailsWait(t *testing.T) {
 	t.Parallel()
 	var away, cuts atomic.Bool
 	var mailServer *circuit.Circuit
-	b, _ := facing(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
+	b, _ := facing(t, func(at smtpStage) smtpAnswer {
 		switch {
-		case away.Load() && at == testkit.MailConnect:
-			return testkit.MailAnswer{Say: "554 5.3.2 no service"}
-		case cuts.Load() && at == testkit.MailTaken:
-			return testkit.MailAnswer{Cut: true}
+		case away.Load() && at == atConnect:
+			return smtpAnswer{Say: "554 5.3.2 no service"}
+		case cuts.Load() && at == atTaken:
+			return smtpAnswer{Cut: true}
 		}
-		return testkit.MailAnswer{}
+		return smtpAnswer{}
 	}, func(s *Sender) {
 		s.smtp.Config.Timeout = 3 * time.Second
 		mailServer = watchMailServer(t, s)

@@ -11,10 +11,10 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-func facing(t *testing.T, script testkit.MailScript, change func(*Sender)) (*bundle, *testkit.MailServer) {
+func facing(t *testing.T, script smtpScript, change func(*Sender)) (*bundle, *smtpServer) {
 	t.Helper()
 	b := setup(t)
-	server := testkit.StartMailServer(t, script)
+	server := startSMTP(t, script)
 	b.sender = b.newSender(t, func(s *Sender) {
 		s.smtp.Config.Addr = server.Addr()
 		if change != nil {
@@ -37,7 +37,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 	unknown := fate{lease.Uncertain, 1, 0}  // not taken, and the sender cannot know
 	twofold := fate{lease.Uncertain, 1, 1}  // taken, and the sender cannot know
 	answers := map[string]map[string]fate{} // stage, answer
-	conversation := []testkit.MailStage{testkit.MailFrom, testkit.MailTo, testkit.MailData, testkit.MailDot}
+	conversation := []smtpStage{atFrom, atTo, atData, atDot}
 	for _, at := range conversation {
 		answers[string(at)] = map[string]fate{
 			"421 later": givenUp, "451 4.7.1 greylisted": givenUp, "552 5.2.2 mailbox full": givenUp, "cut": givenUp,
@@ -67,15 +67,15 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 			t.Parallel()
 			var say atomic.Value
 			var asked atomic.Int32
-			b, server := facing(t, func(stage testkit.MailStage, _ string) testkit.MailAnswer {
+			b, server := facing(t, func(stage smtpStage) smtpAnswer {
 				if string(stage) != at {
-					return testkit.MailAnswer{}
+					return smtpAnswer{}
 				}
 				asked.Add(1)
 				if say.Load() == "cut" {
-					return testkit.MailAnswer{Cut: true}
+					return smtpAnswer{Cut: true}
 				}
-				return testkit.MailAnswer{Say: say.Load().(string)}
+				return smtpAnswer{Say: say.Load().(string)}
 			}, nil)
 			for answer, want := range rows {
 				say.Store(answer)
@@ -101,7 +101,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 	}
 }
 
-func (b *bundle) again(t *testing.T, server *testkit.MailServer) {
+func (b *bundle) again(t *testing.T, server *smtpServer) {
 	t.Helper()
 	for _, table := range []string{"lease", "mail", "contact", "outbox", "inbox_key"} {
 		_, err := b.pool.Exec(t.Context(), "delete from "+table)
@@ -116,8 +116,8 @@ func TestTakenThenCut(t *testing.T) {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
 			var cuts atomic.Int32
-			b, server := facing(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
-				return testkit.MailAnswer{Cut: at == testkit.MailTaken && cuts.Add(1) == 1}
+			b, server := facing(t, func(at smtpStage) smtpAnswer {
+				return smtpAnswer{Cut: at == atTaken && cuts.Add(1) == 1}
 			}, func(s *Sender) { s.settings.OnUncertain = policy })
 			b.register(t)
 			b.start(t)
@@ -133,11 +133,11 @@ func TestTakenThenCut(t *testing.T) {
 func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
-	b, server := facing(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
-		if at == testkit.MailTaken {
-			return testkit.MailAnswer{Wait: release}
+	b, server := facing(t, func(at smtpStage) smtpAnswer {
+		if at == atTaken {
+			return smtpAnswer{Wait: release}
 		}
-		return testkit.MailAnswer{}
+		return smtpAnswer{}
 	}, func(s *Sender) { s.smtp.Config.Timeout = 2 * time.Second })
 	t.Cleanup(func() { close(release) })
 	b.register(t)
@@ -149,12 +149,12 @@ func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
 func TestASendThatOutlivesItsLease(t *testing.T) {
 	t.Parallel()
 	slow, release := make(chan struct{}, 10), make(chan struct{})
-	b, server := facing(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
-		if at == testkit.MailContent {
+	b, server := facing(t, func(at smtpStage) smtpAnswer {
+		if at == atContent {
 			slow <- struct{}{}
-			return testkit.MailAnswer{Wait: release}
+			return smtpAnswer{Wait: release}
 		}
-		return testkit.MailAnswer{}
+		return smtpAnswer{}
 	}, func(s *Sender) { s.settings.Heartbeat, s.smtp.Config.Timeout = 100*time.Millisecond, patience })
 	b.register(t)
 	b.start(t)
@@ -180,11 +180,11 @@ func TestASendThatOutlivesItsLease(t *testing.T) {
 
 func TestRequiredTLSThatIsAbsent(t *testing.T) {
 	t.Parallel()
-	b, server := facing(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
-		if at == testkit.MailFrom {
+	b, server := facing(t, func(at smtpStage) smtpAnswer {
+		if at == atFrom {
 			t.Error("a mail begins in the clear")
 		}
-		return testkit.MailAnswer{}
+		return smtpAnswer{}
 	}, func(s *Sender) { s.smtp.Config.TLS = "starttls" })
 	b.register(t)
 	b.start(t)

@@ -13,7 +13,6 @@ import (
 
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/mail"
-	"example.com/twinbox/test/testkit"
 )
 
 func TestAServersAnswerHasAnEnd(t *testing.T) {
@@ -70,15 +69,15 @@ func allocated() uint64 {
 func TestAnAnswerWithoutAnEndIsNone(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("250-more\r\n", mail.MaxReplyBytes/5)
-	for at, want := range map[testkit.MailStage]gomail.SendErrReason{
-		testkit.MailFrom: gomail.ErrSMTPMailFrom, testkit.MailTo: gomail.ErrSMTPRcptTo,
-		testkit.MailData: gomail.ErrSMTPData, testkit.MailDot: gomail.ErrSMTPDataClose,
+	for at, want := range map[smtpStage]gomail.SendErrReason{
+		atFrom: gomail.ErrSMTPMailFrom, atTo: gomail.ErrSMTPRcptTo,
+		atData: gomail.ErrSMTPData, atDot: gomail.ErrSMTPDataClose,
 	} {
-		server := testkit.StartMailServer(t, func(reached testkit.MailStage, _ string) testkit.MailAnswer {
+		server := startSMTP(t, func(reached smtpStage) smtpAnswer {
 			if reached == at {
-				return testkit.MailAnswer{Say: long}
+				return smtpAnswer{Say: long}
 			}
-			return testkit.MailAnswer{}
+			return smtpAnswer{}
 		})
 		s := &mail.Sender{Config: mail.Config{Addr: server.Addr(), TLS: "none", Timeout: patience}, From: "a@example.com"}
 		err := s.Submit(t.Context(), letter, ready)

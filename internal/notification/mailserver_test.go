@@ -50,38 +50,38 @@ func awaitMailServer(t *testing.T, mailServer *circuit.Circuit, says string) {
 func TestAMailServerThatTakesNoMailIsDown(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		at     testkit.MailStage
-		answer testkit.MailAnswer
+		at     smtpStage
+		answer smtpAnswer
 		says   string
 	}{
-		"refuses":                 {testkit.MailConnect, testkit.MailAnswer{Say: "554 5.3.2 no service"}, "554"},
-		"hangs up":                {testkit.MailConnect, testkit.MailAnswer{Cut: true}, "EOF"},
-		"knows us not":            {testkit.MailHello, testkit.MailAnswer{Say: "550 5.7.1 not from here"}, "connect: "},
-		"has no room":             {testkit.MailFrom, testkit.MailAnswer{Say: "452 4.3.1 no room"}, "mail from: 452"},
-		"has no room for mails":   {testkit.MailDot, testkit.MailAnswer{Say: "452 4.3.1 no room"}, "DATA writer: 452 4.3.1"},
-		"takes no mail":           {testkit.MailData, testkit.MailAnswer{Say: "554 5.3.2 read only"}, "DATA command: 554"},
-		"refuses the sender":      {testkit.MailFrom, testkit.MailAnswer{Say: "550 5.7.1 not yours"}, "mail from: 550"},
-		"cannot read the sender":  {testkit.MailFrom, testkit.MailAnswer{Say: "501 what"}, "mail from: 501"},
-		"hangs up on the sender":  {testkit.MailFrom, testkit.MailAnswer{Cut: true}, "mail from: EOF"},
-		"refuses the sender late": {testkit.MailTo, testkit.MailAnswer{Say: "550 5.1.8 no domain"}, "command: 550 5.1.8"},
-		"wants a login":           {testkit.MailFrom, testkit.MailAnswer{Say: "530 5.7.0 log in"}, "mail from: 530"},
-		"wants a login late":      {testkit.MailTo, testkit.MailAnswer{Say: "530 5.7.0 log in"}, "RCPT TO command: 530"},
-		"never answers":           {testkit.MailConnect, testkit.MailAnswer{}, "timeout"},
+		"refuses":                 {atConnect, smtpAnswer{Say: "554 5.3.2 no service"}, "554"},
+		"hangs up":                {atConnect, smtpAnswer{Cut: true}, "EOF"},
+		"knows us not":            {atHello, smtpAnswer{Say: "550 5.7.1 not from here"}, "connect: "},
+		"has no room":             {atFrom, smtpAnswer{Say: "452 4.3.1 no room"}, "mail from: 452"},
+		"has no room for mails":   {atDot, smtpAnswer{Say: "452 4.3.1 no room"}, "DATA writer: 452 4.3.1"},
+		"takes no mail":           {atData, smtpAnswer{Say: "554 5.3.2 read only"}, "DATA command: 554"},
+		"refuses the sender":      {atFrom, smtpAnswer{Say: "550 5.7.1 not yours"}, "mail from: 550"},
+		"cannot read the sender":  {atFrom, smtpAnswer{Say: "501 what"}, "mail from: 501"},
+		"hangs up on the sender":  {atFrom, smtpAnswer{Cut: true}, "mail from: EOF"},
+		"refuses the sender late": {atTo, smtpAnswer{Say: "550 5.1.8 no domain"}, "command: 550 5.1.8"},
+		"wants a login":           {atFrom, smtpAnswer{Say: "530 5.7.0 log in"}, "mail from: 530"},
+		"wants a login late":      {atTo, smtpAnswer{Say: "530 5.7.0 log in"}, "RCPT TO command: 530"},
+		"never answers":           {atConnect, smtpAnswer{}, "timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var away atomic.Bool
 			back := make(chan struct{})
 			answer := row.answer
-			if answer == (testkit.MailAnswer{}) {
+			if answer == (smtpAnswer{}) {
 				answer.Wait = back
 			}
 			var mailServer *circuit.Circuit
-			b, server := facing(t, func(stage testkit.MailStage, _ string) testkit.MailAnswer {
+			b, server := facing(t, func(stage smtpStage) smtpAnswer {
 				if away.Load() && stage == row.at {
 					return answer
 				}
-				return testkit.MailAnswer{}
+				return smtpAnswer{}
 			}, func(s *Sender) {
 				s.smtp.Config.Timeout = 3 * time.Second
 				mailServer = watchMailServer(t, s)
@@ -117,7 +117,7 @@ func TestAMailServerIsBackWithoutAMail(t *testing.T) {
 
 func TestAWrongPasswordIsADownMailServer(t *testing.T) {
 	t.Parallel()
-	server := testkit.StartMailServer(t, nil)
+	server := startSMTP(t, nil)
 	s := newSetup(nil, nil, server.Addr())
 	s.smtp.Config.Username, s.smtp.Config.Password = "app", config.Secret("hunter2")
 	s.smtp.Config.Timeout = 3 * time.Second
@@ -134,7 +134,7 @@ func TestAMailServerWithABadCertificateIsDown(t *testing.T) {
 			t.Run(name+", "+policy, func(t *testing.T) {
 				t.Parallel()
 				certified := testkit.NewTLSServer(t)
-				server := testkit.StartSecuredMailServer(t, certified.Config(), nil)
+				server := startSecuredSMTP(t, certified.Config(), nil)
 				b := setup(t)
 				var mailServer *circuit.Circuit
 				b.sender = b.newSender(t, func(s *Sender) {
@@ -161,9 +161,9 @@ func TestAMailServerThatIsAwayIsTheCircuitsLine(t *testing.T) {
 	var asked atomic.Int64
 	var log bytes.Buffer
 	var mailServer *circuit.Circuit
-	b, _ := facing(t, func(testkit.MailStage, string) testkit.MailAnswer {
+	b, _ := facing(t, func(smtpStage) smtpAnswer {
 		asked.Add(1)
-		return testkit.MailAnswer{Cut: true}
+		return smtpAnswer{Cut: true}
 	}, func(s *Sender) {
 		mailServer = watchMailServer(t, s)
 		s.log = slog.New(circuit.Quiet(slog.NewTextHandler(&log, nil), mailServer))

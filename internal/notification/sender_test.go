@@ -77,11 +77,11 @@ func TestAnnouncementKeepsItsForm(t *testing.T) {
 func TestATemporaryRefusalIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	var refusals atomic.Int32
-	b, server := facing(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
-		if at == testkit.MailTo && refusals.Add(1) <= 2 {
-			return testkit.MailAnswer{Say: "451 4.0.0 later"}
+	b, server := facing(t, func(at smtpStage) smtpAnswer {
+		if at == atTo && refusals.Add(1) <= 2 {
+			return smtpAnswer{Say: "451 4.0.0 later"}
 		}
-		return testkit.MailAnswer{}
+		return smtpAnswer{}
 	}, nil)
 	b.register(t)
 	b.start(t)
@@ -110,12 +110,12 @@ func TestAServerThatIsDownCostsNothing(t *testing.T) {
 func TestShutdownFinishesTheMailUnderWay(t *testing.T) {
 	t.Parallel()
 	inside, release := make(chan struct{}), make(chan struct{})
-	b, _ := facing(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
-		if at == testkit.MailDot {
+	b, _ := facing(t, func(at smtpStage) smtpAnswer {
+		if at == atDot {
 			close(inside)
-			return testkit.MailAnswer{Wait: release}
+			return smtpAnswer{Wait: release}
 		}
-		return testkit.MailAnswer{}
+		return smtpAnswer{}
 	}, nil)
 	b.register(t)
 	t.Run("run", func(t *testing.T) {

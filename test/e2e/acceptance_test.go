@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/IBM/sarama"
@@ -164,15 +163,9 @@ func (h *stack) failUntilMended(t *testing.T, replay, resend func(id string)) {
 	t.Helper()
 	h.notificationEnv = append(h.notificationEnv,
 		"INBOX_MAX_ATTEMPTS=3", "MAIL_MAX_ATTEMPTS=3", "MAIL_RETRY_MIN=10ms", "MAIL_RETRY_MAX=40ms")
-	var full atomic.Bool
-	full.Store(true)
-	server := testkit.StartMailServer(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
-		if at == testkit.MailTo && full.Load() {
-			return testkit.MailAnswer{Say: "452 4.2.2 mailbox full"}
-		}
-		return testkit.MailAnswer{}
-	})
-	h.notificationEnv = append(h.notificationEnv, "SMTP_ADDR="+server.Addr())
+	server := startPost(t)
+	server.isFull.Store(true)
+	h.notificationEnv = append(h.notificationEnv, "SMTP_ADDR="+server.addr)
 	execute(t, h.notificationDB, `create function refuse() returns trigger language plpgsql
 		as $$ begin raise exception 'not now'; end $$`)
 	execute(t, h.notificationDB, `create trigger refuse before insert on contact execute function refuse()`)
@@ -196,13 +189,13 @@ func (h *stack) failUntilMended(t *testing.T, replay, resend func(id string)) {
 	const failed = `select count(*) from lease where state = 'failed' and attempts = 3`
 	testkit.Until(t, func() bool { return count(t, h.notificationDB, failed) == 1 },
 		"the mail is given up after three attempts")
-	require.Empty(t, server.Mails())
-	full.Store(false)
+	require.Zero(t, server.taken.Load())
+	server.isFull.Store(false)
 	resend(h.text(t, `select id::text from mail`))
 	testkit.Until(t, func() bool {
 		return count(t, h.notificationDB, `select count(*) from lease where state = 'done'`) == 1
 	}, "the mail that was put back is sent")
-	require.Len(t, server.Mails(), 1)
+	require.EqualValues(t, 1, server.taken.Load())
 	require.Equal(t, 2, count(t, h.notificationDB,
 		`select count(distinct verb) from operator_action where operator = 'ada'`), "replay and retry")
 }

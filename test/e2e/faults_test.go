@@ -252,10 +252,9 @@ func renamed(key string, version int) *rawEvent {
 }
 
 func mailUncertain(t *testing.T, s *scene) {
-	server := testkit.StartMailServer(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
-		return testkit.MailAnswer{Cut: at == testkit.MailTaken}
-	})
-	s.settings = []string{"SMTP_ADDR=" + server.Addr()}
+	server := startPost(t)
+	server.hangsUp.Store(true)
+	s.settings = []string{"SMTP_ADDR=" + server.addr}
 	s.begin(t)
 	s.signUpAs(t, "ada")
 	s.await(t, notificationService, "lease_rows", `"uncertain"`, positive)

@@ -1,4 +1,4 @@
-package testkit
+package notification
 
 import (
 	"context"
@@ -16,56 +16,56 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// MailStage is a point in a conversation, before the server's answer.
-type MailStage string
+// smtpStage is a point in a conversation, before the server's answer.
+type smtpStage string
 
 // Conversations meet the stages in this order.
 const (
-	MailConnect MailStage = "connect" // before the greeting
-	MailHello   MailStage = "hello"   // EHLO
-	MailFrom    MailStage = "from"    // MAIL FROM
-	MailTo      MailStage = "to"      // RCPT TO
-	MailData    MailStage = "data"    // DATA, before 354
-	MailContent MailStage = "content" // after 354: the server has read the first line
-	MailDot     MailStage = "dot"     // the content is complete, not accepted
-	MailTaken   MailStage = "taken"   // accepted, not answered
+	atConnect smtpStage = "connect" // before the greeting
+	atHello   smtpStage = "hello"   // EHLO
+	atFrom    smtpStage = "from"    // MAIL FROM
+	atTo      smtpStage = "to"      // RCPT TO
+	atData    smtpStage = "data"    // DATA, before 354
+	atContent smtpStage = "content" // after 354: the server has read the first line
+	atDot     smtpStage = "dot"     // the content is complete, not accepted
+	atTaken   smtpStage = "taken"   // accepted, not answered
 )
 
-// MailAnswer is an answer at a stage. The zero value is the usual one.
-type MailAnswer struct {
+// smtpAnswer is an answer at a stage. The zero value is the usual one.
+type smtpAnswer struct {
 	Say  string          // instead of the usual, such as "451 4.7.1 later"
 	Wait <-chan struct{} // stall until it is closed
 	Cut  bool            // then hang up
 }
 
-// MailScript decides the answer. to is known from MailTo on. Conversations call it concurrently.
-type MailScript func(at MailStage, to string) MailAnswer
+// smtpScript decides the answer. Conversations call it concurrently.
+type smtpScript func(at smtpStage) smtpAnswer
 
-type MailServer struct {
+type smtpServer struct {
 	listener net.Listener
-	script   MailScript
+	script   smtpScript
 	secured  *tls.Config // nil: it offers no STARTTLS
 
 	mu    sync.Mutex
 	mails []string
 }
 
-// StartMailServer starts a server for the test. A nil script makes it well-behaved.
-func StartMailServer(t testing.TB, script MailScript) *MailServer {
+// startSMTP starts a server for the test. A nil script makes it well-behaved.
+func startSMTP(t testing.TB, script smtpScript) *smtpServer {
 	t.Helper()
-	return StartSecuredMailServer(t, nil, script)
+	return startSecuredSMTP(t, nil, script)
 }
 
-// StartSecuredMailServer starts a server that offers STARTTLS. The test's end hangs up on every client; release a
-// stalled script by then, or in a later cleanup function of the test.
-func StartSecuredMailServer(t testing.TB, secured *tls.Config, script MailScript) *MailServer {
+// startSecuredSMTP starts a server that offers STARTTLS. The test's end hangs up on every client; release a stalled
+// script by then, or in a later cleanup function of the test.
+func startSecuredSMTP(t testing.TB, secured *tls.Config, script smtpScript) *smtpServer {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	if script == nil {
-		script = func(MailStage, string) MailAnswer { return MailAnswer{} }
+		script = func(smtpStage) smtpAnswer { return smtpAnswer{} }
 	}
-	s := &MailServer{listener: listener, script: script, secured: secured}
+	s := &smtpServer{listener: listener, script: script, secured: secured}
 	ctx, hangUp := context.WithCancel(context.WithoutCancel(t.Context()))
 	var serving sync.WaitGroup
 	serving.Go(func() { s.serve(ctx, &serving) })
@@ -78,16 +78,16 @@ func StartSecuredMailServer(t testing.TB, secured *tls.Config, script MailScript
 }
 
 // Addr is host:port.
-func (s *MailServer) Addr() string { return s.listener.Addr().String() }
+func (s *smtpServer) Addr() string { return s.listener.Addr().String() }
 
 // Mails returns the Message-IDs of the accepted mails in their order.
-func (s *MailServer) Mails() []string {
+func (s *smtpServer) Mails() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.mails)
 }
 
-func (s *MailServer) serve(ctx context.Context, serving *sync.WaitGroup) {
+func (s *smtpServer) serve(ctx context.Context, serving *sync.WaitGroup) {
 	for {
 		conn, err := s.listener.Accept()
 		if err != nil {
@@ -105,35 +105,33 @@ func (s *MailServer) serve(ctx context.Context, serving *sync.WaitGroup) {
 var errCut = errors.New("cut")
 
 type talk struct {
-	server *MailServer
+	server *smtpServer
 	conn   net.Conn
 	text   *textproto.Conn
-	to     string
 }
 
 func (t *talk) run() error {
-	_, err := t.answer(MailConnect, "220 testkit")
+	_, err := t.answer(atConnect, "220 testkit")
 	for err == nil {
 		var line string
 		if line, err = t.text.ReadLine(); err != nil {
 			return err
 		}
-		verb, rest, _ := strings.Cut(line, " ")
+		verb, _, _ := strings.Cut(line, " ")
 		switch strings.ToUpper(verb) {
 		case "EHLO", "HELO":
 			offer := ""
 			if t.server.secured != nil {
 				offer = "250-STARTTLS\r\n"
 			}
-			_, err = t.answer(MailHello, "250-testkit\r\n"+offer+"250 ENHANCEDSTATUSCODES")
+			_, err = t.answer(atHello, "250-testkit\r\n"+offer+"250 ENHANCEDSTATUSCODES")
 		case "STARTTLS":
 			err = t.text.PrintfLine("220 2.0.0 go on")
 			t.text = textproto.NewConn(tls.Server(t.conn, t.server.secured))
 		case "MAIL":
-			_, err = t.answer(MailFrom, "250 2.1.0 yes")
+			_, err = t.answer(atFrom, "250 2.1.0 yes")
 		case "RCPT":
-			t.to = strings.Trim(strings.TrimPrefix(rest, "TO:"), "<>")
-			_, err = t.answer(MailTo, "250 2.1.5 yes")
+			_, err = t.answer(atTo, "250 2.1.5 yes")
 		case "DATA":
 			err = t.receive()
 		case "QUIT":
@@ -145,8 +143,8 @@ func (t *talk) run() error {
 	return err
 }
 
-func (t *talk) answer(at MailStage, say string) (isUsual bool, err error) {
-	a := t.server.script(at, t.to)
+func (t *talk) answer(at smtpStage, say string) (isUsual bool, err error) {
+	a := t.server.script(at)
 	if a.Wait != nil {
 		<-a.Wait
 	}
@@ -162,21 +160,21 @@ func (t *talk) answer(at MailStage, say string) (isUsual bool, err error) {
 }
 
 func (t *talk) receive() error {
-	if isUsual, err := t.answer(MailData, "354 go on"); err != nil || !isUsual {
+	if isUsual, err := t.answer(atData, "354 go on"); err != nil || !isUsual {
 		return err
 	}
 	first, err := t.text.ReadLine()
 	if err != nil {
 		return err
 	}
-	if _, err := t.answer(MailContent, ""); err != nil {
+	if _, err := t.answer(atContent, ""); err != nil {
 		return err
 	}
 	rest, err := io.ReadAll(t.text.DotReader())
 	if err != nil {
 		return err
 	}
-	if isUsual, err := t.answer(MailDot, ""); err != nil || !isUsual {
+	if isUsual, err := t.answer(atDot, ""); err != nil || !isUsual {
 		return err
 	}
 	message, err := mail.ReadMessage(strings.NewReader(first + "\n" + string(rest)))
@@ -187,6 +185,6 @@ func (t *talk) receive() error {
 	t.server.mu.Lock()
 	t.server.mails = append(t.server.mails, id)
 	t.server.mu.Unlock()
-	_, err = t.answer(MailTaken, "250 2.0.0 taken")
+	_, err = t.answer(atTaken, "250 2.0.0 taken")
 	return err
 }

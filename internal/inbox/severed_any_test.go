@@ -12,7 +12,6 @@ import (
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/test/inboxtest"
 )
 
 // Only an event whose commit was not answered is reported as its redelivery is.
@@ -39,7 +38,7 @@ func TestLostConnectionsChangeNothing(t *testing.T) {
 				return ended.Load() < int64(len(events)) && lost[answers.Add(1)]
 			})
 			c.Pool = pool
-			c.Host.(*inboxtest.Host).OnOutcome = func(event.Event, inbox.Outcome) { ended.Add(1) }
+			c.Host.(*host).OnOutcome = func(event.Event, inbox.Outcome) { ended.Add(1) }
 			if suspect {
 				shared.Exec(t, ownerDied)
 			}

@@ -50,7 +50,7 @@ func TestAReplayThatLosesItsConnection(t *testing.T) {
 	c, events := ward(t)
 	intact := c.Pool
 	loseAnswer := func(n int64) (answered int64) {
-		c.Empty(t)
+		c.empty(t)
 		c.fall("bad")
 		c.deliver(t, events...)
 		c.heal()

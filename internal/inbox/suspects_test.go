@@ -13,7 +13,6 @@ import (
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/test/inboxtest"
 )
 
 // ownerDied is the row of a process that did not leave its partition.
@@ -251,13 +250,13 @@ func TestSuspectsNeedOneConnection(t *testing.T) {
 }
 
 type waitHost struct {
-	*inboxtest.Host
+	*host
 	onWait func()
 }
 
 func (h waitHost) Wait(ctx context.Context, failure error, d time.Duration) error {
 	h.onWait()
-	return h.Host.Wait(ctx, failure, d)
+	return h.host.Wait(ctx, failure, d)
 }
 
 func TestADeliveryThatEndsBeforeItsAttempt(t *testing.T) {

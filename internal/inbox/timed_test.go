@@ -14,7 +14,7 @@ import (
 
 func TestHandlingIsTimed(t *testing.T) {
 	t.Parallel()
-	b := inboxtest.New(t)
+	b := setup(t)
 	const took = 20 * time.Millisecond
 	e := inboxtest.NewEvent()
 	require.NoError(t, b.Deliver(t, inboxtest.Record(t, e, 1),

@@ -16,19 +16,13 @@ import (
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/migrations"
-	"example.com/twinbox/test/pgtest"
 )
 
-// WaitLimit bounds a test's wait; PollEvery is the time between two looks.
-const (
-	WaitLimit = 30 * time.Second
-	PollEvery = 2 * time.Millisecond
-)
+// WaitLimit bounds a test's wait.
+const WaitLimit = 30 * time.Second
 
-// Bundle is a database with the inbox and a ledger of effects. The ledger has no unique constraint, so it cannot
-// prevent a second effect.
+// Bundle is an inbox's configuration on a database. The test makes the table ledger for the effects, without a unique
+// constraint that could prevent a second one.
 type Bundle struct {
 	Pool     *pgxpool.Pool
 	Config   inbox.Config
@@ -36,84 +30,7 @@ type Bundle struct {
 	Registry *prometheus.Registry
 }
 
-// New returns an empty bundle. Its database may be an earlier test's, because emptying one is quicker than making one.
-func New(t *testing.T) *Bundle {
-	t.Helper()
-	var db *database
-	select {
-	case db = <-databases:
-		db.reopen(t)
-	default:
-		db = &database{TB: t}
-		db.bundle = newOn(db)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			db.end()
-			return
-		}
-		db.bundle.Pool.Close()
-		databases <- db
-	})
-	return db.bundle
-}
-
-// Fresh returns a bundle on a new database, for a test that reads statistics or changes the inbox's tables.
-func Fresh(t *testing.T) *Bundle {
-	t.Helper()
-	return newOn(t)
-}
-
-func newOn(t testing.TB) *Bundle {
-	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
-	_, err := pool.Exec(t.Context(), `create table ledger (n bigint generated always as identity, event_id text)`)
-	require.NoError(t, err)
-	return On(pool)
-}
-
-// databases are those of tests that passed. The server's end removes them.
-var databases = make(chan *database, 1000)
-
-// database outlives its test, unless the test fails.
-type database struct {
-	testing.TB
-	bundle *Bundle
-	end    func()
-}
-
-// Cleanup keeps what ends the database: its first test does not.
-func (d *database) Cleanup(end func()) { d.end = end }
-
-func (d *database) reopen(t *testing.T) {
-	t.Helper()
-	pool, err := pgxpool.NewWithConfig(t.Context(), d.bundle.Pool.Config())
-	require.NoError(t, err)
-	d.TB, d.bundle = t, On(pool)
-	d.bundle.Empty(t)
-}
-
-const emptyTables = `
-delete from ledger;
-delete from dead_letter;
-delete from inbox;
-delete from inbox_key;
-delete from inbox_owner;
-delete from inbox_attempt;
-delete from inbox_point;
-delete from inbox_pause;
-delete from inbox_horizon;
-insert into inbox_horizon default values;
-delete from operator_action;
-select setval(sequence, 1, false)
-from unnest('{ledger_n_seq, dead_letter_id_seq, operator_action_id_seq}'::regclass[]) as sequence`
-
-// Empty makes the database as new ones are.
-func (b *Bundle) Empty(t *testing.T) {
-	t.Helper()
-	b.Exec(t, emptyTables)
-}
-
-// On returns a bundle on a database that has the tables.
+// On returns a bundle on a database that has the tables of the inbox.
 func On(pool *pgxpool.Pool) *Bundle {
 	registry, host := prometheus.NewRegistry(), &Host{}
 	return &Bundle{Pool: pool, Registry: registry, Host: host, Config: inbox.Config{
@@ -185,39 +102,16 @@ func (b *Bundle) List(t *testing.T, sql string, args ...any) []string {
 	return append([]string{}, list...)
 }
 
-// Host is an [inbox.Host]. Nil functions do what [inbox.Standalone] does.
+// Host is an [inbox.Host] that may report outcomes, and else does what [inbox.Standalone] does.
 type Host struct {
 	inbox.Standalone
-	Resumed   func(context.Context) error
 	OnOutcome func(event.Event, inbox.Outcome)
-	OnFailure func(ctx context.Context, failure error) // of an attempt
-	Copy      func(context.Context, pgx.Tx, deadletter.Letter) error
-}
-
-func (h *Host) AwaitResume(ctx context.Context) error {
-	if h.Resumed == nil {
-		return nil
-	}
-	return h.Resumed(ctx)
 }
 
 func (h *Host) Handled(e event.Event, outcome inbox.Outcome) {
 	if h.OnOutcome != nil {
 		h.OnOutcome(e, outcome)
 	}
-}
-
-func (h *Host) Attempted(ctx context.Context, failure error) {
-	if h.OnFailure != nil && failure != nil {
-		h.OnFailure(ctx, failure)
-	}
-}
-
-func (h *Host) CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.Letter) error {
-	if h.Copy == nil {
-		return nil
-	}
-	return h.Copy(ctx, tx, letter)
 }
 
 const Type = "com.example.test.v1"

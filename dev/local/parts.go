@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/dev/local/broker"
 	"example.com/twinbox/dev/local/mailbox"
@@ -78,68 +77,28 @@ func (b *breakable) interrupt(ctx context.Context, pause time.Duration) (began t
 
 // The group stops these parts last, PostgreSQL as the very last.
 func (h *stack) startParts(ctx context.Context) error {
-	brokerLog, err := h.logs.logger("broker")
+	if err := h.startPostgres(ctx); err != nil {
+		return err
+	}
+	if h.cfg.KafkaBrokers == "" {
+		if err := h.startBroker(ctx); err != nil {
+			return err
+		}
+	}
+	mails, err := mailbox.Start(ctx, mailbox.Config{SMTPAddr: h.cfg.SMTP, HTTPAddr: h.cfg.Mailbox})
 	if err != nil {
 		return err
 	}
-	var (
-		database *postgres.Server
-		events   *broker.Broker // nil when Kafka runs elsewhere
-		mails    *mailbox.Mailbox
-	)
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
-		database, err = h.startPostgres(ctx)
-		return err
-	})
-	kafka := broker.Config{Addr: h.cfg.Kafka, Dir: h.folder.file("kafka"), Log: brokerLog}
-	if h.cfg.KafkaBrokers == "" {
-		group.Go(func() (err error) {
-			events, err = broker.Start(ctx, kafka)
-			return err
-		})
-	}
-	group.Go(func() (err error) {
-		mails, err = mailbox.Start(ctx, mailbox.Config{SMTPAddr: h.cfg.SMTP, HTTPAddr: h.cfg.Mailbox})
-		return err
-	})
-	err = group.Wait()
-	if database != nil {
-		h.runDatabase(database)
-	}
-	if events != nil {
-		h.runBroker(events, kafka)
-	}
-	if mails != nil {
-		h.at.SMTP, h.at.Mailbox = mails.SMTPAddr(), mails.HTTPAddr()
-		h.group.OnStop("mailbox", mails.Close)
-	}
-	return err
-}
-
-func (h *stack) runDatabase(server *postgres.Server) {
-	for _, s := range h.cfg.services() {
-		h.at.Databases[s.Name] = server.DSN(s.Name)
-	}
-	h.runPart(PartPostgres, server, func(ctx context.Context) (part, error) { return server.Restart(ctx) })
-}
-
-func (h *stack) runBroker(server *broker.Broker, cfg broker.Config) {
-	h.at.KafkaBrokers, cfg.Addr = server.Addr(), server.Addr()
-	h.runPart(PartKafka, server, func(ctx context.Context) (part, error) { return broker.Start(ctx, cfg) })
-}
-
-func (h *stack) runPart(name string, running part, again func(context.Context) (part, error)) {
-	b := &breakable{running: running, again: again}
-	h.faults.parts[name] = b
-	h.group.Go(name, b.run)
+	h.at.SMTP, h.at.Mailbox = mails.SMTPAddr(), mails.HTTPAddr()
+	h.group.OnStop("mailbox", mails.Close)
+	return nil
 }
 
 // startPostgres keeps the log off the screen: a stopping program causes a line per connection.
-func (h *stack) startPostgres(ctx context.Context) (*postgres.Server, error) {
+func (h *stack) startPostgres(ctx context.Context) error {
 	log, err := h.logs.open("postgres")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	server, err := postgres.Start(ctx, postgres.Config{
 		Dir: h.folder.file("postgres"), Progress: h.logs.screen, Durable: true, Log: log,
@@ -149,9 +108,13 @@ func (h *stack) startPostgres(ctx context.Context) (*postgres.Server, error) {
 		err = fmt.Errorf("%w (more in %s)", err, log.Name())
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return server, createDatabases(ctx, server, h.cfg)
+	for _, s := range h.cfg.services() {
+		h.at.Databases[s.Name] = server.DSN(s.Name)
+	}
+	h.runPart(PartPostgres, server, func(ctx context.Context) (part, error) { return server.Restart(ctx) })
+	return createDatabases(ctx, server, h.cfg)
 }
 
 const duplicateDatabase = "42P04"
@@ -171,4 +134,25 @@ func createDatabases(ctx context.Context, server *postgres.Server, cfg Config) e
 		}
 	}
 	return nil
+}
+
+func (h *stack) startBroker(ctx context.Context) error {
+	log, err := h.logs.logger("broker")
+	if err != nil {
+		return err
+	}
+	cfg := broker.Config{Addr: h.cfg.Kafka, Dir: h.folder.file("kafka"), Log: log}
+	server, err := broker.Start(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	h.at.KafkaBrokers, cfg.Addr = server.Addr(), server.Addr()
+	h.runPart(PartKafka, server, func(ctx context.Context) (part, error) { return broker.Start(ctx, cfg) })
+	return nil
+}
+
+func (h *stack) runPart(name string, running part, again func(context.Context) (part, error)) {
+	b := &breakable{running: running, again: again}
+	h.faults.parts[name] = b
+	h.group.Go(name, b.run)
 }

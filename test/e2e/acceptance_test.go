@@ -202,7 +202,7 @@ func (h *stack) failUntilMended(t *testing.T, replay, resend func(id string)) {
 
 func registryOutage(t *testing.T) {
 	db, gone := durableDatabase(t)
-	h := newStackOn(t, kafkatest.OwnBrokers(t), db, "INBOX_MAX_ATTEMPTS=1", "KAFKA_SESSION_TIMEOUT=6s")
+	h := newStackOn(t, ownBrokers(t), db, "INBOX_MAX_ATTEMPTS=1", "KAFKA_SESSION_TIMEOUT=6s")
 	customer := h.watch(t, customerService)
 	before, meanwhile := healthy(), healthy()
 	h.lay(t, before)

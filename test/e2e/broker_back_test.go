@@ -126,7 +126,7 @@ func TestALeaderIsElectedThatLacksRecords(t *testing.T) {
 
 func TestATopicIsDeletedAndMadeAnew(t *testing.T) {
 	parallel(t)
-	h, customer, _ := withTwo(t, kafkatest.OwnBrokers(t))
+	h, customer, _ := withTwo(t, ownBrokers(t))
 	crowd := h.populate(t, "a")
 	crowd.await(t, 60)
 	h.awaitHandled(t, 10)

@@ -11,7 +11,6 @@ import (
 
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/migrations"
-	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
@@ -132,7 +131,7 @@ func TestAStandbyIsPromotedThatLackedCommits(t *testing.T) {
 	for _, name := range []string{customerService, notificationService} {
 		t.Run(name, func(t *testing.T) {
 			parallel(t)
-			b := newBackStack(t, name, kafkatest.OwnBrokers(t))
+			b := newBackStack(t, name, ownBrokers(t))
 			ada := b.signUpWitness(t)
 			crowd := b.populate(t, "a")
 			crowd.await(t, 40)
@@ -156,7 +155,7 @@ func TestAStandbyIsPromotedThatLackedCommits(t *testing.T) {
 
 func TestAStandbyIsPromotedThatHasAllCommits(t *testing.T) {
 	parallel(t)
-	b := newBackStack(t, customerService, kafkatest.OwnBrokers(t))
+	b := newBackStack(t, customerService, ownBrokers(t))
 	crowd := b.populate(t, "a")
 	standby := b.cluster.standby(t)
 	crowd.await(t, 40)
@@ -180,7 +179,7 @@ func TestABackupIsRestoredToATarget(t *testing.T) {
 	for _, name := range []string{customerService, notificationService} {
 		t.Run(name, func(t *testing.T) {
 			parallel(t)
-			b := newBackStack(t, name, kafkatest.OwnBrokers(t))
+			b := newBackStack(t, name, ownBrokers(t))
 			ada := b.signUpWitness(t)
 			crowd := b.populate(t, "a")
 			crowd.await(t, 20)
@@ -204,7 +203,7 @@ func TestABackupIsRestoredToATarget(t *testing.T) {
 // confirmed.
 func TestABackupIsRestoredWithoutATarget(t *testing.T) {
 	parallel(t)
-	b := newBackStack(t, customerService, kafkatest.OwnBrokers(t), "OUTBOX_HEAL_WITHIN=1ms")
+	b := newBackStack(t, customerService, ownBrokers(t), "OUTBOX_HEAL_WITHIN=1ms")
 	crowd := b.populate(t, "a")
 	crowd.await(t, 20)
 	backup := b.cluster.backup(t)
@@ -244,7 +243,7 @@ func (h *stack) confirm(t *testing.T, db *pgxpool.Pool, code string) {
 // A copy of the data directory runs elsewhere, with production's broker and names. It must not publish.
 func TestACopyOfTheDataTalksToProduction(t *testing.T) {
 	parallel(t)
-	b := newBackStack(t, customerService, kafkatest.OwnBrokers(t))
+	b := newBackStack(t, customerService, ownBrokers(t))
 	crowd := b.populate(t, "a")
 	crowd.await(t, 20)
 	dir := b.cluster.backup(t)
@@ -282,7 +281,7 @@ func TestPostgresIsKilledAndLosesNothing(t *testing.T) {
 	for _, name := range []string{customerService, notificationService} {
 		t.Run(name, func(t *testing.T) {
 			parallel(t)
-			b := newBackStack(t, name, kafkatest.OwnBrokers(t))
+			b := newBackStack(t, name, ownBrokers(t))
 			crowd := b.populate(t, "a")
 			for range 3 {
 				crowd.await(t, 30)

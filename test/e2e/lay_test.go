@@ -18,8 +18,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-func stackBrokers(t *testing.T) []string { return kafkatest.OwnBrokers(t) }
-
 func customerDatabase(t *testing.T) *pgxpool.Pool { return pgtest.New(t, migrations.ForCustomer()...) }
 
 // producer writes each record to the partition that it names, unless change sets a different partitioner.

@@ -15,7 +15,6 @@ import (
 
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
-	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
@@ -28,7 +27,7 @@ var (
 func TestTheDatabaseIsAway(t *testing.T) {
 	inProcess(t)
 	db, gone := durableDatabase(t)
-	h := newStackOn(t, kafkatest.OwnBrokers(t), db, "INBOX_RETRY_MIN=1s", "KAFKA_SESSION_TIMEOUT=6s")
+	h := newStackOn(t, ownBrokers(t), db, "INBOX_RETRY_MIN=1s", "KAFKA_SESSION_TIMEOUT=6s")
 	customer, notification := h.watch(t, customerService), h.watch(t, notificationService)
 	crowd := h.gather(t)
 	var recovered []time.Duration
@@ -50,7 +49,7 @@ func TestTheDatabaseIsAway(t *testing.T) {
 func TestAnOutageUnderLoadIsAFewLines(t *testing.T) {
 	inProcess(t)
 	db, gone := durableDatabase(t)
-	h := newStackOn(t, kafkatest.OwnBrokers(t), db, "INBOX_RETRY_MIN=100ms", "KAFKA_SESSION_TIMEOUT=6s", "RATE_LIMIT=0")
+	h := newStackOn(t, ownBrokers(t), db, "INBOX_RETRY_MIN=100ms", "KAFKA_SESSION_TIMEOUT=6s", "RATE_LIMIT=0")
 	customer := h.watch(t, customerService)
 	crowd := h.gather(t)
 	crowd.await(t, 10)

@@ -222,7 +222,7 @@ func (h *stack) rememberTenDays(t *testing.T) {
 
 func TestEveryKindOfPoison(t *testing.T) {
 	parallel(t)
-	h := newStackOn(t, stackBrokers(t), customerDatabase(t), "INBOX_MAX_ATTEMPTS=2")
+	h := newStackOn(t, ownBrokers(t), customerDatabase(t), "INBOX_MAX_ATTEMPTS=2")
 	h.rememberTenDays(t)
 	rows := oddities()
 	offsets, behind := make([]int64, len(rows)), make([]string, len(rows))

@@ -22,7 +22,7 @@ const recordsPerSecond = 200
 // The test prints how much longer the healthy records take.
 func TestPoisonUnderLoad(t *testing.T) {
 	inProcess(t)
-	h := newStackOn(t, stackBrokers(t), customerDatabase(t))
+	h := newStackOn(t, ownBrokers(t), customerDatabase(t))
 	h.rememberTenDays(t)
 	h.start(t, customerService)
 	rows := slices.DeleteFunc(oddities(), func(row oddity) bool { return row.code == "" })

@@ -38,7 +38,27 @@ type stack struct {
 // newStack makes the topics anew, because a real broker has those of the last test.
 func newStack(t *testing.T, more ...string) *stack {
 	t.Helper()
-	return newStackOn(t, kafkatest.OwnBrokers(t), pgtest.New(t, migrations.ForCustomer()...), more...)
+	return newStackOn(t, ownBrokers(t), pgtest.New(t, migrations.ForCustomer()...), more...)
+}
+
+// free are addresses of a real Kafka that no test uses.
+var free = make(chan string, 100)
+
+// ownBrokers returns the addresses of a broker that no other test uses until this one ends, unless it is shared. A real
+// Kafka keeps the topics and groups of the tests before.
+func ownBrokers(t *testing.T) []string {
+	t.Helper()
+	if !kafkatest.IsReal() || kafkatest.IsShared() {
+		return kafkatest.Brokers(t)
+	}
+	var addr string
+	select {
+	case addr = <-free:
+	default:
+		addr = kafkatest.StartReal(t)
+	}
+	t.Cleanup(func() { free <- addr })
+	return []string{addr}
 }
 
 func newStackOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more ...string) *stack {

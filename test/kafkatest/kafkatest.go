@@ -63,16 +63,6 @@ func Brokers(t testing.TB) []string {
 	}
 }
 
-// OwnBrokers returns the addresses of a broker that no other test uses until this one ends, unless [IsShared]. A real
-// Kafka keeps the topics and groups of the tests before.
-func OwnBrokers(t testing.TB) []string {
-	t.Helper()
-	if os.Getenv(Variable) == "real" {
-		return []string{ownReal(t)}
-	}
-	return Brokers(t)
-}
-
 // IsShared reports whether [Variable] names a broker. Tests whose topics have the same name must run alone.
 func IsShared() bool { return IsReal() && os.Getenv(Variable) != "real" }
 

@@ -21,12 +21,29 @@ var real struct {
 	sync.Mutex
 	err    error // of a start
 	all    []*realkafka.Server
-	shared *realkafka.Server
-	free   []*realkafka.Server // no test owns them
+	shared string // address of one of them
 }
 
-// startReal fails the test when java or mvn is missing: no test is skipped.
-func startReal(t testing.TB) *realkafka.Server {
+// StartReal starts a real Kafka that lives as long as the test binary, and returns its address. It fails the test when
+// java or mvn is missing: no test is skipped.
+func StartReal(t testing.TB) string {
+	t.Helper()
+	real.Lock()
+	defer real.Unlock()
+	return startReal(t)
+}
+
+func sharedReal(t testing.TB) string {
+	t.Helper()
+	real.Lock()
+	defer real.Unlock()
+	if real.shared == "" {
+		real.shared = startReal(t)
+	}
+	return real.shared
+}
+
+func startReal(t testing.TB) (addr string) {
 	t.Helper()
 	if real.err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // the first time it is fetched
@@ -37,39 +54,11 @@ func startReal(t testing.TB) *realkafka.Server {
 		})
 		if real.err == nil {
 			real.all = append(real.all, server)
-			real.err = coordinate(ctx, server.Addr())
+			addr, real.err = server.Addr(), coordinate(ctx, server.Addr())
 		}
 	}
 	require.NoError(t, real.err, "start the real Kafka")
-	return real.all[len(real.all)-1]
-}
-
-func sharedReal(t testing.TB) string {
-	t.Helper()
-	real.Lock()
-	defer real.Unlock()
-	if real.shared == nil {
-		real.shared = startReal(t)
-	}
-	return real.shared.Addr()
-}
-
-func ownReal(t testing.TB) string {
-	t.Helper()
-	real.Lock()
-	defer real.Unlock()
-	if len(real.free) == 0 {
-		real.free = append(real.free, startReal(t))
-	}
-	last := len(real.free) - 1
-	server := real.free[last]
-	real.free = real.free[:last]
-	t.Cleanup(func() {
-		real.Lock()
-		defer real.Unlock()
-		real.free = append(real.free, server)
-	})
-	return server.Addr()
+	return addr
 }
 
 // The first group makes the broker create its topic of offsets. Until coordinate returns, the broker may refuse clients

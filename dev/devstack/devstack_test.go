@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local"
-	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/stacktest"
 	"example.com/twinbox/internal/services"
+	"example.com/twinbox/test/testkit"
 )
 
 // invoke runs a command line whose context has ended, so a start stops again.
@@ -174,7 +174,7 @@ func TestAnExtensionsFlagsAndCommands(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(localtest.Folder(t), "state")
+	dir := filepath.Join(testkit.Folder(t), "state")
 	args := []string{"run", "--dir", dir, "--set", "OUTBOX_POLL=100ms", "--set", "INBOX_BATCH=7"}
 	for _, part := range []string{"mailbox", "smtp", "kafka", "page"} {
 		args = append(args, "--"+part+"-addr", "127.0.0.1:0")

@@ -3,6 +3,7 @@ package local
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -56,8 +57,8 @@ func TestSummary(t *testing.T) {
 	var plain strings.Builder
 	at := Addresses{Services: map[string]Listen{"customer": {API: "0.0.0.0:8080"}}, Mailbox: "127.0.0.1:8025"}
 	at.Names, at.Programs = []string{"customer"}, map[string]string{"page": "http://x/y"}
-	s := summary{at: at, programs: []Program{{Name: "page", Title: "Page"}}}
-	s.write(&plain)
+	h := &stack{at: at, cfg: Config{Out: &plain, Programs: []Program{{Name: "page", Title: "Page"}}}}
+	h.writeSummary(time.Second)
 	require.Regexp(t, `(?s)Page +http://x/y\n.*Customer API .*Mailbox .*Customer admin `,
 		plain.String())
 	require.Contains(t, plain.String(), "http://127.0.0.1:8080/openapi.json")

@@ -50,8 +50,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		h.group.Go("start", func(context.Context) error { return err })
 	default:
 		log.InfoContext(ctx, "ready", "took", time.Since(began))
-		shown := summary{at: h.at, programs: cfg.Programs, dir: cfg.Dir, took: time.Since(began)}
-		shown.write(cfg.Out)
+		h.writeSummary(time.Since(began))
 		if cfg.Faults != nil { // the files have the errors, which are wanted
 			logs.screen.silence()
 		}

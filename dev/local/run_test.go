@@ -18,11 +18,11 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/twinbox/dev/local"
-	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/stacktest"
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -52,7 +52,7 @@ func (s *screen) String() string {
 
 func folder(t *testing.T) string {
 	t.Helper()
-	return filepath.Join(localtest.Folder(t), "state")
+	return filepath.Join(testkit.Folder(t), "state")
 }
 
 // shop runs next to the project's services, which may be none.

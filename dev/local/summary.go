@@ -7,42 +7,35 @@ import (
 	"time"
 )
 
-type summary struct {
-	at       Addresses
-	programs []Program
-	dir      string
-	took     time.Duration
-}
-
-func (s summary) write(out io.Writer) {
+// writeSummary shows what runs where.
+func (h *stack) writeSummary(took time.Duration) {
 	var b strings.Builder
-	took := s.took.Round(time.Millisecond).String()
-	fmt.Fprintf(&b, "\n  twinbox is ready after %s\n\n", took)
-	for _, row := range s.rows() {
+	fmt.Fprintf(&b, "\n  twinbox is ready after %s\n\n", took.Round(time.Millisecond))
+	for _, row := range h.summaryRows() {
 		fmt.Fprintf(&b, "  %-18s  %s\n", row[0], row[1])
 	}
 	b.WriteString("\n")
-	writeSignUp(&b, s.at)
+	writeSignUp(&b, h.at)
 	b.WriteString("  Ctrl-C stops everything; the data stays for the next start.\n\n")
-	_, _ = io.WriteString(out, b.String()) // a screen that is gone stops nothing
+	_, _ = io.WriteString(h.cfg.Out, b.String()) // a screen that is gone stops nothing
 }
 
-func (s summary) rows() (rows [][2]string) {
-	for _, p := range s.programs {
-		rows = append(rows, [2]string{p.Title, s.at.Programs[p.Name]})
+func (h *stack) summaryRows() (rows [][2]string) {
+	for _, p := range h.cfg.Programs {
+		rows = append(rows, [2]string{p.Title, h.at.Programs[p.Name]})
 		if p.Note != "" {
 			rows = append(rows, [2]string{"", p.Note})
 		}
 	}
-	for _, name := range s.at.Names {
-		if api := s.at.Services[name].API; api != "" {
+	for _, name := range h.at.Names {
+		if api := h.at.Services[name].API; api != "" {
 			rows = append(rows, [2]string{title(name) + " API", "http://" + Reachable(api) + "/openapi.json"})
 		}
 	}
-	rows = append(rows, [2]string{"Mailbox", "http://" + s.at.Mailbox})
-	for _, name := range s.at.Names {
-		rows = append(rows, [2]string{title(name) + " admin", "http://" + Reachable(s.at.Services[name].Admin) + "/readyz"})
+	rows = append(rows, [2]string{"Mailbox", "http://" + h.at.Mailbox})
+	for _, name := range h.at.Names {
+		rows = append(rows, [2]string{title(name) + " admin", "http://" + Reachable(h.at.Services[name].Admin) + "/readyz"})
 	}
-	return append(rows, [2]string{"Kafka", s.at.KafkaBrokers}, [2]string{"SMTP", s.at.SMTP},
-		[2]string{"State and logs", s.dir})
+	return append(rows, [2]string{"Kafka", h.at.KafkaBrokers}, [2]string{"SMTP", h.at.SMTP},
+		[2]string{"State and logs", h.cfg.Dir})
 }

@@ -15,16 +15,16 @@ import (
 
 	"example.com/twinbox/dev/devstack"
 	"example.com/twinbox/dev/local"
-	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/stacktest"
 	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/services"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestOperationsOfARunningSystem(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(localtest.Folder(t), "state")
+	dir := filepath.Join(testkit.Folder(t), "state")
 	args := []string{"run", "--dir", dir}
 	for _, s := range services.All() {
 		args = append(args, "--"+s.Name+"-admin-addr", "127.0.0.1:0")

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local"
-	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/stacktest"
 	"example.com/twinbox/internal/ops"
 	"example.com/twinbox/internal/ops/admin/adminapi"
@@ -25,7 +24,7 @@ func TestAnOperatorReachesAServiceThatWaits(t *testing.T) {
 	shop := stacktest.Service("shop")
 	shop.Operations = func(node *eventing.Node, _ stacktest.Settings) error { return ops.Offer(node, ops.Own{}) }
 	cfg := local.Config{
-		Dir: filepath.Join(localtest.Folder(t), "state"), Settings: stacktest.Patient(),
+		Dir: filepath.Join(testkit.Folder(t), "state"), Settings: stacktest.Patient(),
 		Extra:    []eventing.Described{shop.Describe()},
 		Services: map[string]local.Listen{"shop": {Admin: testkit.ReservePort(t)}},
 	}

@@ -12,10 +12,10 @@ import (
 
 	"example.com/twinbox/dev/devstack"
 	"example.com/twinbox/dev/local"
-	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/stacktest"
 	examples "example.com/twinbox/examples/devstack"
 	"example.com/twinbox/examples/services"
+	"example.com/twinbox/test/testkit"
 )
 
 // program is an example that is not a service.
@@ -74,7 +74,7 @@ func TestExamplesAreAskedFor(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	t.Setenv("TWINBOX_CONSOLE_ADDR", "127.0.0.1:0") // for the operations, if they are there
-	args := arguments(localtest.Folder(t))
+	args := arguments(testkit.Folder(t))
 	for _, setting := range stacktest.Patient() {
 		args = append(args, "--set", setting)
 	}

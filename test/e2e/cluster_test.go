@@ -17,7 +17,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/postgres"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
@@ -78,7 +77,7 @@ func (c *cluster) backup(t *testing.T) string {
 	conn := connect(t, c.leader)
 	_, err := conn.Exec(t.Context(), `select pg_backup_start('test', true)`)
 	require.NoError(t, err)
-	to := filepath.Join(localtest.Folder(t), "data")
+	to := filepath.Join(testkit.Folder(t), "data")
 	t.Cleanup(func() { require.NoError(t, postgres.Remove(to)) })
 	from := answer[string](t, c.leader, `show data_directory`)
 	copyTree(t, from, to)

@@ -106,11 +106,6 @@ func (c *cluster) keepDatabase(name string) {
 	c.kept = append(c.kept, name)
 }
 
-type template struct {
-	build sync.Once
-	err   error
-}
-
 // The name of a template is a hash of its SQL.
 func (c *cluster) template(ctx context.Context, sets []migrations.Set) (string, error) {
 	hash, err := fingerprint(sets)
@@ -119,21 +114,24 @@ func (c *cluster) template(ctx context.Context, sets []migrations.Set) (string, 
 	}
 	name := "template_" + hash
 	c.mu.Lock()
-	t := c.templates[name]
-	if t == nil {
-		t = &template{}
-		c.templates[name] = t
+	build := c.templates[name]
+	if build == nil {
+		build = sync.OnceValue(func() error { return c.build(ctx, name, sets) })
+		c.templates[name] = build
 	}
 	c.mu.Unlock()
-	t.build.Do(func() {
-		// The first test's end would cancel the template for all that share it.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		if t.err = c.exec(ctx, "create database "+name); t.err == nil {
-			_, t.err = migrations.Apply(ctx, c.server.DSN(name), sets...)
-		}
-	})
-	return name, t.err
+	return name, build()
+}
+
+func (c *cluster) build(ctx context.Context, template string, sets []migrations.Set) error {
+	// The first test's end would cancel the template for all that share it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	err := c.exec(ctx, "create database "+template)
+	if err == nil {
+		_, err = migrations.Apply(ctx, c.server.DSN(template), sets...)
+	}
+	return err
 }
 
 func fingerprint(sets []migrations.Set) (string, error) {

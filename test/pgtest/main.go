@@ -51,7 +51,7 @@ type cluster struct {
 	server *postgres.Server
 
 	mu        sync.Mutex
-	templates map[string]*template
+	templates map[string]func() error
 	kept      []string // of failed tests
 }
 
@@ -63,7 +63,7 @@ func (c *cluster) get() (*cluster, error) {
 	c.start.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 		defer cancel()
-		c.templates = map[string]*template{}
+		c.templates = map[string]func() error{}
 		c.folder, c.server, c.err = startServer(ctx, postgres.Config{Settings: map[string]string{
 			"max_connections": "200", "max_prepared_transactions": "20",
 		}})

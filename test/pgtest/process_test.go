@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // childVariable runs the tests below, which fail on purpose, in a child process.
@@ -41,7 +41,7 @@ func TestChildThatFails(t *testing.T) {
 
 func TestFailedTestKeepsItsDatabase(t *testing.T) {
 	t.Parallel()
-	out, code := runTest(t, "TestChildThatFails", "TMPDIR="+localtest.Folder(t))
+	out, code := runTest(t, "TestChildThatFails", "TMPDIR="+testkit.Folder(t))
 	require.Equal(t, 1, code, out)
 	kept := regexp.MustCompile(`pgtest: kept \[(test_\w+)\] in (\S+);`).FindStringSubmatch(out)
 	require.NotNil(t, kept, out)

@@ -52,6 +52,17 @@ func ReservePort(t testing.TB) string {
 	return addrs[0]
 }
 
+// Folder returns a folder that every account may pass through, removed with the test. Root's PostgreSQL cannot enter a
+// test's own, whose path may be too long for a socket.
+func Folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "twinbox-test-")
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(dir, 0o711))
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return dir
+}
+
 // Script writes a program for sh. No program runs while a forked child has its file open for writing, and other tests
 // fork.
 func Script(t testing.TB, path, text string) {

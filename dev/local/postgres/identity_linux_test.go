@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/postgres"
+	"example.com/twinbox/test/testkit"
 )
 
 // Many containers deny root a user namespace, so the account is tried as well.
@@ -21,7 +21,7 @@ func TestDataSurvivesARestart(t *testing.T) {
 	for name, account := range ways {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg := postgres.Config{Dir: filepath.Join(localtest.Folder(t), "data"), Durable: true, Account: account}
+			cfg := postgres.Config{Dir: filepath.Join(testkit.Folder(t), "data"), Durable: true, Account: account}
 			server := startServer(t, cfg)
 			exec(t, server, `create table kept as select 42 as n`)
 			require.NoError(t, server.Stop(t.Context()))

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/postgres"
+	"example.com/twinbox/test/testkit"
 )
 
 // crowd keeps the postmaster forking.
@@ -54,7 +54,7 @@ func visit(ctx context.Context, dsn string) error {
 // A missed backend may wait for ever for a lock of a killed one.
 func TestKillMissesNoBackend(t *testing.T) {
 	t.Parallel()
-	server := startServer(t, postgres.Config{Dir: filepath.Join(localtest.Folder(t), "data")})
+	server := startServer(t, postgres.Config{Dir: filepath.Join(testkit.Folder(t), "data")})
 	c := gather(t.Context(), server.DSN("postgres"))
 	for range 10 {
 		require.NoError(t, server.Kill())

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/postgres"
 	"example.com/twinbox/test/testkit"
 )
@@ -31,7 +30,7 @@ func startParent(t *testing.T, dir string) *osexec.Cmd {
 // The last start may find a server without a signal yet.
 func TestServerEndsWithAKilledParent(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(localtest.Folder(t), "data")
+	dir := filepath.Join(testkit.Folder(t), "data")
 	for range 3 {
 		parent := startParent(t, dir)
 		require.True(t, postgres.IsRunning(dir))

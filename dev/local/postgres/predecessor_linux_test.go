@@ -10,14 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/postgres"
+	"example.com/twinbox/test/testkit"
 )
 
 // After a reboot another process may have the server's id.
 func TestAProcessThatGotTheServersIDIsNotTheServer(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(localtest.Folder(t), "data")
+	dir := filepath.Join(testkit.Folder(t), "data")
 	require.NoError(t, startServer(t, postgres.Config{Dir: dir}).Kill())
 	other := osexec.Command("sleep", "600")
 	require.NoError(t, other.Start())

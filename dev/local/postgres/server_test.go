@@ -17,9 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.com/twinbox/dev/local/child"
-	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/postgres"
 	"example.com/twinbox/dev/local/postgres/binaries"
+	"example.com/twinbox/test/testkit"
 )
 
 // parentVariable makes this test binary a program with a server.
@@ -74,7 +74,7 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	server := startServer(t, postgres.Config{
-		Dir: filepath.Join(localtest.Folder(t), "data"), Log: &log, Settings: map[string]string{"max_connections": "33"},
+		Dir: filepath.Join(testkit.Folder(t), "data"), Log: &log, Settings: map[string]string{"max_connections": "33"},
 	})
 	for setting, want := range map[string]string{
 		"max_connections": "33", "fsync": "off", "wal_level": "logical", "listen_addresses": "", "TimeZone": "UTC",
@@ -93,7 +93,7 @@ func TestSettings(t *testing.T) {
 // initdb may be killed half-way.
 func TestUnfinishedClusterIsMadeAgainAndServedOnce(t *testing.T) {
 	t.Parallel()
-	cfg := postgres.Config{Dir: filepath.Join(localtest.Folder(t), "data")}
+	cfg := postgres.Config{Dir: filepath.Join(testkit.Folder(t), "data")}
 	require.NoError(t, os.Mkdir(cfg.Dir+".initdb", 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(cfg.Dir+".initdb", "PG_VERSION"), []byte("15\n"), 0o600))
 	server := startServer(t, cfg)
@@ -106,7 +106,7 @@ func TestUnfinishedClusterIsMadeAgainAndServedOnce(t *testing.T) {
 
 func TestKillIsACrash(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(localtest.Folder(t), "data")
+	dir := filepath.Join(testkit.Folder(t), "data")
 	server := startServer(t, postgres.Config{Dir: dir, Durable: true})
 	require.Equal(t, "on", query[string](t, server, `show fsync`))
 	require.Equal(t, "on", query[string](t, server, `show synchronous_commit`))
@@ -133,7 +133,7 @@ func TestKillIsACrash(t *testing.T) {
 
 func TestStopThatTakesTooLongIsCutShort(t *testing.T) {
 	t.Parallel()
-	server := startServer(t, postgres.Config{Dir: filepath.Join(localtest.Folder(t), "data")})
+	server := startServer(t, postgres.Config{Dir: filepath.Join(testkit.Folder(t), "data")})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, server.Stop(ctx), context.Canceled)
@@ -145,19 +145,19 @@ func TestStartThatFails(t *testing.T) {
 	t.Run("bad setting", func(t *testing.T) {
 		t.Parallel()
 		_, err := postgres.Start(t.Context(), postgres.Config{
-			Dir: filepath.Join(localtest.Folder(t), "data"), Settings: map[string]string{"no_such_setting": "1"},
+			Dir: filepath.Join(testkit.Folder(t), "data"), Settings: map[string]string{"no_such_setting": "1"},
 		})
 		require.ErrorIs(t, err, child.ErrEnded)
 		require.ErrorContains(t, err, "no_such_setting", "the server's last words are in the error")
 	})
 	t.Run("no parent folder", func(t *testing.T) {
 		t.Parallel()
-		_, err := postgres.Start(t.Context(), postgres.Config{Dir: filepath.Join(localtest.Folder(t), "none", "data")})
+		_, err := postgres.Start(t.Context(), postgres.Config{Dir: filepath.Join(testkit.Folder(t), "none", "data")})
 		require.ErrorIs(t, err, os.ErrNotExist)
 	})
 	t.Run("no binaries of that version", func(t *testing.T) {
 		t.Parallel()
-		dir := localtest.Folder(t)
+		dir := testkit.Folder(t)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "PG_VERSION"), []byte("9\n"), 0o600))
 		_, err := postgres.Start(t.Context(), postgres.Config{Dir: dir})
 		require.ErrorIs(t, err, binaries.ErrVersion)
@@ -166,7 +166,7 @@ func TestStartThatFails(t *testing.T) {
 	})
 	t.Run("cancelled in initdb", func(t *testing.T) {
 		t.Parallel()
-		dir := localtest.Folder(t)
+		dir := testkit.Folder(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		_, err := postgres.Start(ctx, postgres.Config{Dir: filepath.Join(dir, "data")})
@@ -179,7 +179,7 @@ func TestStartThatFails(t *testing.T) {
 
 func TestTwoStartsAtOnce(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(localtest.Folder(t), "data")
+	dir := filepath.Join(testkit.Folder(t), "data")
 	require.NoError(t, startServer(t, postgres.Config{Dir: dir}).Stop(t.Context()))
 	type result struct {
 		server *postgres.Server

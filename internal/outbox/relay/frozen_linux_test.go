@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/postgres"
 	"example.com/twinbox/test/testkit"
 )
@@ -41,7 +40,7 @@ func TestALeaderThatFreezesInAPageIsReplaced(t *testing.T) {
 	t.Parallel()
 	address := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250))
 	server, err := postgres.Start(t.Context(), postgres.Config{
-		Dir: filepath.Join(localtest.Folder(t), "data"), Settings: map[string]string{"listen_addresses": address},
+		Dir: filepath.Join(testkit.Folder(t), "data"), Settings: map[string]string{"listen_addresses": address},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Stop(context.Background())) })

@@ -29,7 +29,6 @@ import (
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/broker"
-	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/stacktest"
 	"example.com/twinbox/dev/operations"
 	"example.com/twinbox/internal/contract"
@@ -97,7 +96,7 @@ func start(t *testing.T) *system {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		ended <- local.Run(ctx, local.Config{
-			Dir: filepath.Join(localtest.Folder(t), "state"), KafkaBrokers: s.broker.Addr(),
+			Dir: filepath.Join(testkit.Folder(t), "state"), KafkaBrokers: s.broker.Addr(),
 			Settings: append(stacktest.Patient(), "INBOX_RETRY_MIN=10ms", "INBOX_RETRY_MAX=100ms", "SIGNUPS_PER_CLIENT=0"),
 			Programs: []local.Program{operations.Console("127.0.0.1:0")},
 			Ready:    func(at local.Addresses) { ready <- at },

@@ -58,8 +58,7 @@ where state = 'waiting' and class <> 'parked' order by id limit 5`
 func (s *System) requireNoDeadLetters(ctx context.Context) {
 	s.t.Helper()
 	for _, p := range s.parts {
-		rows, _ := p.pool.Query(ctx, selectGivenUp)
-		letters, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		letters, err := p.list(ctx, selectGivenUp)
 		require.NoError(s.t, err, "read dead letters of %s", p.name)
 		if len(letters) > 0 {
 			s.t.Fatalf("%s has dead letters (see AllowsDeadLetters):\n  %s", p.name, strings.Join(letters, "\n  "))
@@ -106,7 +105,9 @@ func (s *System) look(ctx context.Context) (busy []string, err error) {
 }
 
 // A record that the broker refuses for good waits for an operator.
-const selectHeldBack = `select count(*) from public.outbox_parked where not permanent`
+const selectHeldBack = `
+select format('%s keys of the outbox are held back and tried again', count(*)) from public.outbox_parked
+where not permanent having count(*) > 0`
 
 func lookAtOutbox(ctx context.Context, p *part) (busy []string, err error) {
 	status, err := relay.ReadStatus(ctx, p.pool)
@@ -114,20 +115,14 @@ func lookAtOutbox(ctx context.Context, p *part) (busy []string, err error) {
 		return nil, err
 	}
 	p.head = status.Head
-	var heldBack int64
-	if err := p.pool.QueryRow(ctx, selectHeldBack).Scan(&heldBack); err != nil {
-		return nil, fmt.Errorf("read parked keys: %w", err)
-	}
 	if status.Waiting > 0 {
 		busy = append(busy, fmt.Sprintf("%d events wait in the outbox", status.Waiting))
-	}
-	if heldBack > 0 {
-		busy = append(busy, fmt.Sprintf("%d keys of the outbox are held back and tried again", heldBack))
 	}
 	if status.OverdueSeconds > 0 {
 		busy = append(busy, "a scheduled event is due")
 	}
-	return busy, nil
+	heldBack, err := p.list(ctx, selectHeldBack)
+	return append(busy, heldBack...), err
 }
 
 func lookAtConsumers(ctx context.Context, p *part) (busy []string, err error) {
@@ -148,21 +143,15 @@ func lookAtConsumers(ctx context.Context, p *part) (busy []string, err error) {
 
 // selectResumable counts keys that the consumer resumes within seconds.
 const selectResumable = `
-select count(*) from public.inbox_key k
+select format('%s keys have parked events that can be resumed', count(*)) from public.inbox_key k
 cross join lateral (select class, version from public.dead_letter
     where consumer = k.consumer and key_start = convert_to(k.key, 'UTF8') and state = 'waiting' and holds
     order by version, id limit 1) d
-where k.parked_from is not null and d.class = 'parked' and d.version <= k.version + 1`
+where k.parked_from is not null and d.class = 'parked' and d.version <= k.version + 1
+having count(*) > 0`
 
 func lookAtParked(ctx context.Context, p *part) (busy []string, err error) {
-	var n int64
-	if err := p.pool.QueryRow(ctx, selectResumable).Scan(&n); err != nil {
-		return nil, fmt.Errorf("read parked events: %w", err)
-	}
-	if n > 0 {
-		busy = []string{fmt.Sprintf("%d keys have parked events that can be resumed", n)}
-	}
-	return busy, nil
+	return p.list(ctx, selectResumable)
 }
 
 const selectEffects = `
@@ -174,6 +163,10 @@ func lookAtEffects(ctx context.Context, p *part) (busy []string, err error) {
 	if !p.hasLeases {
 		return nil, nil
 	}
-	rows, _ := p.pool.Query(ctx, selectEffects)
+	return p.list(ctx, selectEffects)
+}
+
+func (p *part) list(ctx context.Context, sql string) ([]string, error) {
+	rows, _ := p.pool.Query(ctx, sql)
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -86,23 +87,11 @@ func Play(ctx context.Context, cfg Config) error {
 	return r.judge(whole)
 }
 
-func (r *Run) some(most int) map[int]string {
+// signedUp returns the users so far, by the number of their sign-up.
+func (r *Run) signedUp() map[int]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	found := map[int]string{}
-	for n, id := range r.users {
-		if len(found) == most {
-			break
-		}
-		found[n] = id
-	}
-	return found
-}
-
-func (r *Run) count() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.users)
+	return maps.Clone(r.users)
 }
 
 // underWay bounds concurrent sign-ups.
@@ -199,7 +188,7 @@ func (r *Run) tell(now standing) {
 		}
 	}
 	r.told = told
-	line := fmt.Sprintf("%d signed up, %s", r.count(), &now)
+	line := fmt.Sprintf("%d signed up, %s", len(r.signedUp()), &now)
 	if now.unsure > 0 {
 		line += fmt.Sprintf(", %d mails uncertain", now.unsure)
 	}

@@ -21,14 +21,17 @@ func Duplicates() Fault {
 		Name: "duplicates", What: "requests are repeated, and all events so far are published again",
 		Cause: func(ctx context.Context, run *Run) (string, error) {
 			const requests = 20
-			repeated := run.some(requests)
-			for n, id := range repeated {
+			repeated := 0
+			for n, id := range run.signedUp() {
 				again, err := run.people.signUp(ctx, n)
 				if err != nil {
 					return "", fmt.Errorf("repeat a request: %w", err)
 				}
 				if again != id {
 					return "", errors.New("a request that was repeated had another answer")
+				}
+				if repeated++; repeated == requests {
+					break
 				}
 			}
 			published := int64(0)
@@ -41,7 +44,7 @@ func Duplicates() Fault {
 				published += result.Count
 			}
 			return fmt.Sprintf("%d requests have their first answer again; %d events were published again",
-				len(repeated), published), nil
+				repeated, published), nil
 		},
 	}
 }

@@ -34,7 +34,7 @@ func (b *bundle) job(events ...[]event.Event) job {
 	}
 	return job{
 		DSN: pgtest.DSN(b.Pool), Consumers: []string{"test"}, Partitions: events, Batch: 1, Attempts: 5,
-		Timeout: crashtest.Patience,
+		Timeout: testkit.WaitLimit,
 	}
 }
 

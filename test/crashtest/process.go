@@ -18,9 +18,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Patience is how long a test waits for a process before it fails.
-const Patience = time.Minute
-
 // Process is a child, seen from the test, which kills it at its end. The test's log has the child's standard error.
 type Process struct {
 	*child.Process
@@ -94,14 +91,13 @@ func (p *Process) Thaw(t testing.TB) {
 // CloseInput ends the process's standard input.
 func (p *Process) CloseInput() { _ = p.stdin.Close() }
 
-// Wait returns how the process ended. The test fails after [Patience].
+// Wait returns how the process ended. The test fails after [testkit.WaitLimit].
 func (p *Process) Wait(t testing.TB) error {
 	t.Helper()
 	select {
 	case <-p.Done():
-		return p.Err()
-	case <-time.After(Patience):
+	case <-time.After(testkit.WaitLimit):
 		require.FailNow(t, "the process does not end")
-		return nil
 	}
+	return p.Err()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("lock %s: held by process %d", e.Path, e.PID)
+	return fmt.Sprintf("process %d already runs on %s: stop it, or take another folder", e.PID, filepath.Dir(e.Path))
 }
 
 type Lock struct{ file *flock.Flock }

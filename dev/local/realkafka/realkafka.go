@@ -95,9 +95,6 @@ func (s *Server) takeFolder() (err error) {
 		return fmt.Errorf("create data folder: %w", err)
 	}
 	s.lock, err = filelock.Take(filepath.Join(s.dir, "lock"))
-	if held, is := errors.AsType[*filelock.HeldError](err); is {
-		return fmt.Errorf("kafka already runs on %s (process %d): stop it, or take another folder", s.dir, held.PID)
-	}
 	return err
 }
 

@@ -117,12 +117,7 @@ func (c Config) withDefaults() Config {
 		c.Services[s.Name] = listen
 	}
 	c.Mailbox, c.SMTP, c.Kafka = cmp.Or(c.Mailbox, freePort), cmp.Or(c.SMTP, freePort), cmp.Or(c.Kafka, freePort)
-	if c.Out == nil {
-		c.Out = io.Discard
-	}
-	if c.Err == nil {
-		c.Err = io.Discard
-	}
+	c.Out, c.Err = cmp.Or(c.Out, io.Discard), cmp.Or(c.Err, io.Discard)
 	if c.Ready == nil {
 		c.Ready = func(Addresses) {}
 	}

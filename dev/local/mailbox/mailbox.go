@@ -43,9 +43,7 @@ type Mailbox struct {
 
 // Start serves until Close. The context bounds the start alone.
 func Start(ctx context.Context, cfg Config) (*Mailbox, error) {
-	if cfg.Keep <= 0 {
-		cfg.Keep = 200
-	}
+	cfg.Keep = cmp.Or(cfg.Keep, 200)
 	smtpListener, err := listen(ctx, cfg.SMTPAddr)
 	if err != nil {
 		return nil, err

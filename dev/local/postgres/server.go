@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,9 +28,7 @@ type Server struct {
 // Start creates the cluster if there is none and returns once the server answers. The context bounds the start alone.
 // The server runs until Stop, Kill or the end of this process.
 func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
-	if cfg.Log == nil {
-		cfg.Log = io.Discard
-	}
+	cfg.Log = cmp.Or(cfg.Log, io.Discard)
 	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
 		return nil, fmt.Errorf("find data directory: %w", err)
 	}

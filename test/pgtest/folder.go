@@ -51,8 +51,12 @@ func keepFolder(folder string, databases []string) error {
 	if err := errors.Join(os.RemoveAll(place), os.Rename(folder, place)); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "pgtest: kept %v in %s; to look: postgres -D %s/data -k %s, then psql -h %s -U %s\n",
-		databases, place, place, place, place, postgres.Superuser)
+	command := "postgres"
+	if os.Geteuid() == 0 {
+		command = "unshare -U postgres" // the server refuses root
+	}
+	fmt.Fprintf(os.Stderr, "pgtest: kept %v in %s; to look: %s -D %s/data -k %s, then psql -h %s -U %s\n",
+		databases, place, command, place, place, place, postgres.Superuser)
 	return nil
 }
 

@@ -50,6 +50,7 @@ func (l *Lock) noted(err error) (*Lock, error) {
 		err = os.WriteFile(l.file.Path(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600)
 	}
 	if err != nil {
+		_ = l.Release()
 		return nil, fmt.Errorf("lock %s: %w", l.file.Path(), err)
 	}
 	return l, nil

@@ -62,9 +62,9 @@ func (in *Inbox) asTimeout(err error, handling bool) error {
 	return failure.AsTransient(err)
 }
 
-// An event without a handler needs one if its version counts or a point moves.
+// An event without a handler needs one if its version counts, a point moves, or its dead letter is settled.
 func (in *Inbox) needsTransaction(it *item) bool {
-	return !it.ignored || in.cfg.Order != Unordered && it.event.Version > 0 || it.origin.From != nil
+	return !it.ignored || in.cfg.Order != Unordered && it.event.Version > 0 || it.origin.From != nil || it.replay != nil
 }
 
 // Begin travels with the first statements, commit with the last.

@@ -220,16 +220,18 @@ func (r *Replayer) item(ctx context.Context, l *replayed) (*item, error) {
 	return it, nil
 }
 
+// The place of an event without a version is where it came.
 const selectEarlier = `
-select coalesce(min(id), 0) from public.dead_letter
-where consumer = $1 and key_start = $2 and state = 'waiting' and holds and (version, id) < ($3, $4)`
+select coalesce(min(id), 0), coalesce(max(version), 0) from public.dead_letter
+where consumer = $1 and key_start = $2 and state = 'waiting' and holds
+    and case when version = 0 or $3 = 0 then id < $4 else (version, id) < ($3, $4) end`
 
 type editedError struct{ letter deadletter.Letter }
 
 func (*editedError) Error() string { return "the dead letter was edited" }
 
 // lockDeadLetter locks the key, then the dead letter. A strict consumer refuses it while an earlier one of the key
-// waits.
+// waits, and gives up an event without a version behind one with a version.
 func (in *Inbox) lockDeadLetter(ctx context.Context, tx pgx.Tx, it *item) error {
 	l, err := deadletter.Lock(ctx, tx, it.replay.ID)
 	if err != nil {
@@ -241,12 +243,15 @@ func (in *Inbox) lockDeadLetter(ctx context.Context, tx pgx.Tx, it *item) error 
 	if in.cfg.Order != Strict {
 		return nil
 	}
-	var earlier int64
+	var earlier, version int64
 	key := deadletter.KeyStart([]byte(it.event.Key))
-	if err := tx.QueryRow(ctx, selectEarlier, l.Consumer, key, l.Version, l.ID).Scan(&earlier); err != nil {
+	if err := tx.QueryRow(ctx, selectEarlier, l.Consumer, key, l.Version, l.ID).Scan(&earlier, &version); err != nil {
 		return fmt.Errorf("look for earlier dead letters: %w", err)
 	}
-	if earlier > 0 {
+	switch {
+	case version > 0 && it.event.Version == 0:
+		return errNoVersion
+	case earlier > 0:
 		return refuse(CodeBehind, fmt.Errorf("dead letter %d of its key comes first", earlier))
 	}
 	return nil

@@ -37,15 +37,15 @@ func (it *item) reason(k *key) error {
 	return cmp.Or(it.misplaced, it.givenUpFor)
 }
 
-func (in *Inbox) storeDeadLetter(ctx context.Context, tx *handlerTx, it *item, k *key) error {
-	if it.outcome == Conflict && in.cfg.OnConflict == ConflictWarn {
+func (t *transaction) storeDeadLetter(ctx context.Context, it *item, k *key) error {
+	cfg := t.in.cfg
+	if it.outcome == Conflict && cfg.OnConflict == ConflictWarn {
 		return nil
 	}
 	l := it.newLetter(it.reason(k))
-	l.Consumer = in.cfg.Consumer
-	// Others say nothing of their key's order.
-	l.Holds = in.cfg.Order == Strict && l.Remembered
-	isStored, err := deadletter.Insert(ctx, tx, l)
+	l.Consumer = cfg.Consumer
+	l.Holds = cfg.Order == Strict && l.Remembered // others have no place in their key's order
+	isStored, err := deadletter.Insert(ctx, t, l)
 	if err != nil || !isStored {
 		return err
 	}
@@ -56,7 +56,7 @@ func (in *Inbox) storeDeadLetter(ctx context.Context, tx *handlerTx, it *item, k
 	if l.Parked() {
 		return nil
 	}
-	return in.cfg.Host.CopyDeadLetter(ctx, tx, l)
+	return cfg.Host.CopyDeadLetter(ctx, t.handlerTx, l)
 }
 
 // newLetter is the item's dead letter.

@@ -55,10 +55,8 @@ type idSet struct {
 	inserted         []string
 }
 
-func (in *Inbox) collectIDs(items []*item) *idSet {
-	s := &idSet{
-		consumer: in.cfg.Consumer, first: make(map[string]*item, len(items)),
-	}
+func collectIDs(consumer string, items []*item) *idSet {
+	s := &idSet{consumer: consumer, first: make(map[string]*item, len(items))}
 	if r := items[0].replay; r != nil {
 		s.replayed = r.ID
 	}
@@ -164,17 +162,16 @@ from unnest($2::text[], $3::timestamptz[], $4::bigint[]) as e (id, event_time, m
 where i.consumer = $1 and i.event_id = e.id and i.event_time = e.event_time`
 )
 
-// finishRows deletes the rows of new events whose handler did not run. It stores handler times from a millisecond on.
-func (in *Inbox) finishRows(tx *handlerTx, items []*item) {
+// finish deletes the rows of new events whose handler did not run. It stores handler times from a millisecond on.
+func (s *idSet) finish(queue *pgx.Batch) {
 	var skipped, slow []string
 	var skippedAt, slowAt []time.Time
 	var times []int64
-	for _, it := range items {
-		switch id := it.event.ID; it.outcome {
+	for _, it := range s.items {
+		id := it.event.ID
+		switch it.outcome {
 		case Gap, Parked, Dead, Stale:
-			if it.hasRow() {
-				skipped, skippedAt = append(skipped, id), append(skippedAt, idTime(id))
-			}
+			skipped, skippedAt = append(skipped, id), append(skippedAt, idTime(id))
 		case Applied:
 			if it.took >= time.Millisecond {
 				slow, slowAt, times = append(slow, id), append(slowAt, idTime(id)), append(times, it.took.Milliseconds())
@@ -182,10 +179,10 @@ func (in *Inbox) finishRows(tx *handlerTx, items []*item) {
 		}
 	}
 	if len(skipped) > 0 {
-		tx.queue.Queue(deleteIDs, in.cfg.Consumer, skipped, skippedAt)
+		queue.Queue(deleteIDs, s.consumer, skipped, skippedAt)
 	}
 	if len(slow) > 0 {
-		tx.queue.Queue(updateTimes, in.cfg.Consumer, slow, slowAt, times)
+		queue.Queue(updateTimes, s.consumer, slow, slowAt, times)
 	}
 }
 

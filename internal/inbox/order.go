@@ -41,8 +41,8 @@ select k.key, s.version, s.parked_from from asked cross join unnest(asked.keys) 
 cross join lateral (select i.version, i.parked_from from public.inbox_key i
     where i.consumer = asked.consumer and i.key = k.key offset 0 for update) as s`
 
-func (in *Inbox) collectKeys(items []*item) keys {
-	if in.cfg.Order == Unordered {
+func collectKeys(order Order, items []*item) keys {
+	if order == Unordered {
 		return nil
 	}
 	ks := make(keys, len(items))
@@ -78,9 +78,9 @@ var (
 )
 
 // decide returns the item's outcome. With Applied, its handler is to run. The numbers are those of doc.go's checks.
-func (in *Inbox) decide(it *item, k *key) Outcome {
+func (it *item) decide(order Order, k *key) Outcome {
 	if it.outcome != isNew { // 5
-		if it.outcome == Duplicate && in.cfg.Order == Strict {
+		if it.outcome == Duplicate && order == Strict {
 			k.raise(it.event.Version)
 		}
 		return it.outcome
@@ -89,15 +89,15 @@ func (in *Inbox) decide(it *item, k *key) Outcome {
 	switch {
 	case k == nil, version == 0 && it.ignored:
 	case version > 0 && version <= k.version: // 6
-		return in.unlessIgnored(it, Stale)
+		return it.unlessIgnored(Stale)
 	case it.givenUpFor != nil: // 7, and not 8: the dead letter has its own reason
-	case it.replay == nil && in.cfg.Order == Strict && k.isParked(version): // 8
+	case it.replay == nil && order == Strict && k.isParked(version): // 8
 		return Parked
 	case version == 0 && k.version > 0: // 9
 		it.misplaced = errNoVersion
-	case version > k.version+1 && in.cfg.Order == Strict && !acceptGap: // 10
+	case version > k.version+1 && order == Strict && !acceptGap: // 10
 		return Gap
-	case version > k.version+maxJump && k.version > 0 && in.cfg.Order == Latest && !acceptGap:
+	case version > k.version+maxJump && k.version > 0 && order == Latest && !acceptGap:
 		it.misplaced = errJump
 	}
 	if it.misplaced != nil || it.givenUpFor != nil {
@@ -106,10 +106,10 @@ func (in *Inbox) decide(it *item, k *key) Outcome {
 	if k != nil && version > 0 {
 		k.version, k.changed = version, true
 	}
-	return in.unlessIgnored(it, Applied) // 11
+	return it.unlessIgnored(Applied) // 11
 }
 
-func (in *Inbox) unlessIgnored(it *item, outcome Outcome) Outcome {
+func (it *item) unlessIgnored(outcome Outcome) Outcome {
 	if it.ignored {
 		return Ignored
 	}
@@ -142,12 +142,12 @@ const updateKeys = insertKeys + `
 on conflict (consumer, key) do update set version = excluded.version, parked_from = excluded.parked_from`
 
 // If another transaction was first to insert a key, everything is rolled back and decided anew.
-func (in *Inbox) saveKeys(tx *handlerTx, ks keys) {
-	in.queueKeys(tx, updateKeys, ks, true)
-	in.queueKeys(tx, insertKeys, ks, false)
+func (ks keys) save(queue *pgx.Batch, consumer string) {
+	ks.write(queue, updateKeys, consumer, true)
+	ks.write(queue, insertKeys, consumer, false)
 }
 
-func (in *Inbox) queueKeys(tx *handlerTx, sql string, ks keys, exists bool) {
+func (ks keys) write(queue *pgx.Batch, sql, consumer string, exists bool) {
 	var names []string
 	var versions []int64
 	var parked []*int64
@@ -157,7 +157,7 @@ func (in *Inbox) queueKeys(tx *handlerTx, sql string, ks keys, exists bool) {
 		}
 	}
 	if len(names) > 0 {
-		tx.queue.Queue(sql, in.cfg.Consumer, names, versions, parked)
+		queue.Queue(sql, consumer, names, versions, parked)
 	}
 }
 

@@ -24,12 +24,12 @@ set time = case when $5 >= next_offset then $6 else time end, next_offset = grea
 where consumer = $1 and topic = $2 and partition = $3 and next_offset >= $4`
 
 // Replays, and deliveries whose subscriber does not know its position, move no point.
-func (in *Inbox) movePoint(batch *pgx.Batch, items []*item) {
-	first, last := items[0].origin, items[len(items)-1].origin
+func (t *transaction) movePoint(batch *pgx.Batch) {
+	first, last := t.items[0].origin, t.items[len(t.items)-1].origin
 	if first.From == nil {
 		return
 	}
-	move := batch.Queue(updatePoint, in.cfg.Consumer, first.Topic, first.Partition, *first.From, last.Offset+1,
+	move := batch.Queue(updatePoint, t.consumer, first.Topic, first.Partition, *first.From, last.Offset+1,
 		last.Time.UnixMilli())
 	move.Exec(func(moved pgconn.CommandTag) error {
 		if moved.RowsAffected() == 0 {

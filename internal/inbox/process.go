@@ -45,7 +45,7 @@ func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, id string) (Outco
 		return Failed, err
 	}
 	it := &item{event: event.Event{ID: id, Time: time.Now()}, isEvent: true, hash: []byte{}}
-	ids, batch := in.collectIDs([]*item{it}), &pgx.Batch{}
+	ids, batch := collectIDs(in.cfg.Consumer, []*item{it}), &pgx.Batch{}
 	ids.insert(batch)
 	err := tx.SendBatch(ctx, batch).Close()
 	if err == nil {

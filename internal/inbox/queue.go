@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,11 +14,12 @@ import (
 // handlerTx sends queued writes before the next statement that needs an answer, or before the commit.
 type handlerTx struct {
 	pgx.Tx
-	consumer, eventID string // of the current handler
-	handling          bool
-	queue             pgx.Batch
-	mustChange        bool  // a queued write must change a row
-	err               error // of a queued write
+	consumer   string
+	eventID    string // of the current handler's event
+	handling   bool   // handlers run, or their writes are sent
+	queue      pgx.Batch
+	mustChange bool  // a queued write must change a row
+	err        error // of a queued write
 }
 
 // Queue is tx.Exec for a write whose result the handler does not need: it saves a round trip. Its error rolls the event
@@ -70,17 +70,6 @@ func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error 
 	return Queue(ctx, tx, updateMetadata, handler.consumer, id, idTime(id), string(encoded))
 }
 
-// The last writes travel with the commit, unless one of them may prevent it, or the last attempt timed out. They are
-// then sent before it, to separate a slow write from a slow commit. So are those of a replay.
-func (q *handlerTx) endHandling(ctx context.Context, first *item) error {
-	err := ctx.Err()
-	if q.mustChange || first.wasLate || first.replay != nil {
-		err = cmp.Or(q.flush(ctx), err)
-	}
-	q.handling = q.handling && err != nil
-	return err
-}
-
 // commit sends the queued writes and commits.
 func (q *handlerTx) commit(ctx context.Context) error {
 	q.queue.Queue("commit").Exec(func(tag pgconn.CommandTag) error {
@@ -98,7 +87,9 @@ const rollbackTimeout = 5 * time.Second
 func (q *handlerTx) rollback(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
 	defer cancel()
-	_ = q.Tx.Rollback(ctx) // if it fails, the connection is closed
+	if q.Tx != nil { // it has begun
+		_ = q.Tx.Rollback(ctx) // if it fails, the connection is closed
+	}
 }
 
 func (q *handlerTx) flush(ctx context.Context) error {

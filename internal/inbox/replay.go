@@ -232,20 +232,24 @@ func (*editedError) Error() string { return "the dead letter was edited" }
 
 // lockDeadLetter locks the key, then the dead letter. A strict consumer refuses it while an earlier one of the key
 // waits, and gives up an event without a version behind one with a version.
-func (in *Inbox) lockDeadLetter(ctx context.Context, tx pgx.Tx, it *item) error {
-	l, err := deadletter.Lock(ctx, tx, it.replay.ID)
+func (t *transaction) lockDeadLetter(ctx context.Context) error {
+	it := t.items[0]
+	if it.replay == nil {
+		return nil
+	}
+	l, err := deadletter.Lock(ctx, t, it.replay.ID)
 	if err != nil {
 		return err
 	}
 	if !l.EditedAt.Equal(it.replay.EditedAt) {
 		return &editedError{l}
 	}
-	if in.cfg.Order != Strict {
+	if t.in.cfg.Order != Strict {
 		return nil
 	}
 	var earlier, version int64
 	key := deadletter.KeyStart([]byte(it.event.Key))
-	if err := tx.QueryRow(ctx, selectEarlier, l.Consumer, key, l.Version, l.ID).Scan(&earlier, &version); err != nil {
+	if err := t.QueryRow(ctx, selectEarlier, l.Consumer, key, l.Version, l.ID).Scan(&earlier, &version); err != nil {
 		return fmt.Errorf("look for earlier dead letters: %w", err)
 	}
 	switch {
@@ -267,12 +271,16 @@ func (it *item) replayError(reason error) error {
 const updateSettled = `
 update public.dead_letter set state = 'replayed', outcome = $2, settled_at = clock_timestamp() where id = $1`
 
-func settleDeadLetter(ctx context.Context, tx *handlerTx, it *item) error {
-	tx.queue.Queue(updateSettled, it.replay.ID, string(it.outcome))
-	if err := deadletter.ReleaseKeys(ctx, tx, false, it.replay.Letter); err != nil {
+func (t *transaction) settleDeadLetter(ctx context.Context) error {
+	it := t.items[0]
+	if it.replay == nil {
+		return nil
+	}
+	t.queue.Queue(updateSettled, it.replay.ID, string(it.outcome))
+	if err := deadletter.ReleaseKeys(ctx, t, false, it.replay.Letter); err != nil {
 		return err
 	}
-	return audit.Record(ctx, tx, it.replay.action(deadletter.Replayed, string(it.outcome), ""))
+	return audit.Record(ctx, t, it.replay.action(deadletter.Replayed, string(it.outcome), ""))
 }
 
 func (l *replayed) action(after deadletter.State, outcome, code string) audit.Action {

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,17 @@ import (
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
+
+// transaction is one attempt at some items: the outcomes of all of them are committed, or nothing. A replay has one
+// item.
+type transaction struct {
+	*handlerTx
+	in    *Inbox
+	conn  *pgx.Conn
+	items []*item
+	ids   *idSet
+	keys  keys
+}
 
 // A statement that waited for another owner's transaction must see its rows.
 var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
@@ -33,8 +45,11 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 		func(i int) *event.Event { return &items[i].event })
 	ctx, cancel := context.WithTimeout(parent, in.cfg.HandlerTimeout)
 	defer cancel()
-	tx := &handlerTx{consumer: in.cfg.Consumer}
-	err := in.transact(ctx, tx, items)
+	t := &transaction{
+		handlerTx: &handlerTx{consumer: in.cfg.Consumer}, in: in, items: items,
+		ids: collectIDs(in.cfg.Consumer, items), keys: collectKeys(in.cfg.Order, items),
+	}
+	err := t.run(ctx)
 	endSpan(err)
 	if err == nil {
 		in.crash("committed")
@@ -44,22 +59,14 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 	for _, it := range items {
 		it.attemptResult, it.wasLate = attemptResult{outcome: Failed}, isLate
 	}
-	if deadletter.RepairSequence(parent, in.cfg.Pool, err) {
+	switch {
+	case deadletter.RepairSequence(parent, in.cfg.Pool, err), isLate && !t.handling: // it waited for the database
 		return failure.AsTransient(err)
-	}
-	if isLate {
-		return in.asTimeout(err, tx.handling)
-	}
-	return asLostRace(err)
-}
-
-// asTimeout separates a slow handler from a wait for the database.
-func (in *Inbox) asTimeout(err error, handling bool) error {
-	if handling { // pgx may report a closed connection
+	case isLate: // pgx may report a closed connection
 		return &codedError{CodeHandlerTimeout, fmt.Errorf("handler ran longer than %s: %w: %s", in.cfg.HandlerTimeout,
 			context.DeadlineExceeded, err.Error())}
 	}
-	return failure.AsTransient(err)
+	return asLostRace(err)
 }
 
 // An event without a handler needs one if its version counts, a point moves, or its dead letter is settled.
@@ -67,74 +74,57 @@ func (in *Inbox) needsTransaction(it *item) bool {
 	return !it.ignored || in.cfg.Order != Unordered && it.event.Version > 0 || it.origin.From != nil || it.replay != nil
 }
 
-// Begin travels with the first statements, commit with the last.
-func (in *Inbox) transact(ctx context.Context, tx *handlerTx, items []*item) error {
-	conn, err := in.cfg.Pool.Acquire(ctx)
+// run takes two round trips: begin travels with the first statements, commit with the last.
+func (t *transaction) run(ctx context.Context) error {
+	conn, err := t.in.cfg.Pool.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("acquire connection: %w", err)
 	}
 	defer conn.Release() // closes a connection in a transaction
-	keys, err := in.begin(ctx, conn.Conn(), tx, items)
-	if err == nil {
-		err = in.runItems(ctx, tx, items, keys)
-	}
-	if err == nil {
-		err = tx.commit(ctx)
-	}
-	if err != nil && tx.Tx != nil {
-		tx.rollback(ctx)
-	}
-	return err
-}
-
-func (in *Inbox) begin(ctx context.Context, conn *pgx.Conn, tx *handlerTx, items []*item) (keys, error) {
-	ks, ids, batch := in.collectKeys(items), in.collectIDs(items), &pgx.Batch{}
-	batch.BeginTx(readCommitted)
-	in.movePoint(batch, items)
-	ks.lock(batch, in.cfg.Consumer)
-	ids.insert(batch)
-	results := conn.SendBatch(ctx, batch)
-	tx.Tx = results.Tx()
-	if err := results.Close(); err != nil {
-		return nil, fmt.Errorf("begin: %w", err)
-	}
-	return ks, ids.compare(ctx, tx)
-}
-
-// A replay is a batch of one.
-func (in *Inbox) runItems(ctx context.Context, tx *handlerTx, items []*item, ks keys) error {
-	isReplay := items[0].replay != nil
-	if isReplay {
-		if err := in.lockDeadLetter(ctx, tx, items[0]); err != nil {
+	t.conn = conn.Conn()
+	steps := []func(context.Context) error{t.begin, t.lockDeadLetter, t.runItems, t.endHandling, t.finish, t.commit}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			t.rollback(ctx)
 			return err
 		}
-	}
-	for _, it := range items {
-		if err := in.runItem(ctx, tx, it, ks.of(it)); err != nil {
-			return err
-		}
-	}
-	if err := tx.endHandling(ctx, items[0]); err != nil {
-		return err
-	}
-	in.finishRows(tx, items)
-	in.saveKeys(tx, ks)
-	if isReplay {
-		return settleDeadLetter(ctx, tx, items[0])
 	}
 	return nil
 }
 
-func (in *Inbox) runItem(ctx context.Context, tx *handlerTx, it *item, k *key) error {
-	switch it.outcome = in.decide(it, k); it.outcome {
+// begin locks the keys and inserts the ids.
+func (t *transaction) begin(ctx context.Context) error {
+	batch := &pgx.Batch{}
+	batch.BeginTx(readCommitted)
+	t.movePoint(batch)
+	t.keys.lock(batch, t.consumer)
+	t.ids.insert(batch)
+	results := t.conn.SendBatch(ctx, batch)
+	t.Tx = results.Tx()
+	if err := results.Close(); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	return t.ids.compare(ctx, t)
+}
+
+func (t *transaction) runItems(ctx context.Context) error {
+	for _, it := range t.items {
+		if err := t.runItem(ctx, it, t.keys.of(it)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *transaction) runItem(ctx context.Context, it *item, k *key) error {
+	switch it.outcome = it.decide(t.in.cfg.Order, k); it.outcome {
 	case Applied:
-		tx.handling = true
-		return in.runHandler(ctx, tx, it)
+		return t.runHandler(ctx, it)
 	case Gap, Parked, Dead, Conflict, Expired:
 		if it.replay != nil {
 			return it.replayError(it.reason(k))
 		}
-		return in.storeDeadLetter(ctx, tx, it, k)
+		return t.storeDeadLetter(ctx, it, k)
 	case Stale:
 		if it.comesAgain { // the later one must not be its duplicate
 			return errComesAgain
@@ -148,24 +138,42 @@ var errComesAgain = errors.New("the id of a stale event comes again in its batch
 var errPublishes = errors.New("handler returned messages to publish: write them to the outbox in its transaction")
 
 // A panic is an error like any other.
-func (in *Inbox) runHandler(ctx context.Context, tx *handlerTx, it *item) (err error) {
-	in.crash("handling")
+func (t *transaction) runHandler(ctx context.Context, it *item) (err error) {
+	t.in.crash("handling")
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
 			err = &codedError{CodeHandlerPanic, fmt.Errorf("handler panicked: %v", p)}
 		}
-		it.took, tx.eventID = time.Since(began), ""
-		in.crash("handled")
+		it.took, t.eventID = time.Since(began), ""
+		t.in.crash("handled")
 	}()
-	tx.eventID = it.event.ID
+	t.handling, t.eventID = true, it.event.ID
 	defer it.msg.SetContext(it.ctx)
-	it.msg.SetContext(&delivery{Context: ctx, message: it.ctx, tx: tx, event: &it.event})
+	it.msg.SetContext(&delivery{Context: ctx, message: it.ctx, tx: t.handlerTx, event: &it.event})
 	produced, err := it.next(it.msg)
 	if err == nil && len(produced) > 0 {
 		err = PermanentAs(CodePublishes, errPublishes)
 	}
-	return errors.Join(tx.err, err)
+	return errors.Join(t.err, err)
+}
+
+// The last writes travel with the commit, unless one of them may prevent it, or the last attempt timed out. They are
+// then sent before it, to separate a slow write from a slow commit. So are those of a replay.
+func (t *transaction) endHandling(ctx context.Context) error {
+	err := ctx.Err()
+	if first := t.items[0]; t.mustChange || first.wasLate || first.replay != nil {
+		err = cmp.Or(t.flush(ctx), err)
+	}
+	t.handling = t.handling && err != nil
+	return err
+}
+
+// finish writes what follows from the outcomes.
+func (t *transaction) finish(ctx context.Context) error {
+	t.ids.finish(&t.queue)
+	t.keys.save(&t.queue, t.consumer)
+	return t.settleDeadLetter(ctx)
 }
 
 // crash is the crash point inbox.<consumer>.<point> of tests.

@@ -154,16 +154,13 @@ func (in *Inbox) attempt(ctx context.Context, p *partition, items []*item) (err 
 	}
 	defer func() { in.cfg.Host.Attempted(ctx, err) }()
 	defer p.lockTurn(items[0])()
-	if !p.isSuspect {
-		return in.apply(ctx, items)
-	}
-	if err := in.countAttempt(ctx, p, items); err != nil {
+	if err := p.countAttempt(ctx, items); err != nil {
 		return err
 	}
 	if err := in.apply(ctx, items); err != nil {
 		return err
 	}
-	in.clearAttempts(ctx, p, items)
+	p.clearAttempts(ctx, items)
 	return nil
 }
 

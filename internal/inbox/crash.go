@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/failure"
 )
 
 // partition is a topic-partition that the process has; the zero value is that of messages without an origin.
@@ -22,23 +23,18 @@ import (
 // A record that was counted more than MaxAttempts times is given up.
 type partition struct {
 	topicPartition
-	owner        string // a name for this assignment
-	isSuspect    bool   // attempts count until a new record is committed
-	oneByOneTo   int64  // records up to this offset run one by one
-	countedFirst *int64 // first offset of the counted attempt
+	in           *Inbox
+	owner        string        // a name for this assignment
+	isSuspect    bool          // attempts count until a new record is committed
+	oneByOneTo   int64         // records up to this offset run one by one
+	deaths       map[int64]int // of earlier owners, by the first offset of the attempt
+	countedFirst *int64        // first offset of the counted attempt
 }
 
 type topicPartition struct {
 	topic  string
 	number int32
 }
-
-const takePartition = `
-with before as (select owner from public.inbox_owner where (consumer, topic, partition) = ($1, $2, $3)),
-taken as (insert into public.inbox_owner as o (consumer, topic, partition, owner) values ($1, $2, $3, $4)
-    on conflict (consumer, topic, partition) do update set owner = excluded.owner, since = clock_timestamp())
-select exists (select from before), coalesce((select max(last_offset) from public.inbox_attempt
-    where (consumer, topic, partition) = ($1, $2, $3) and exists (select from before)), -1)`
 
 // partitionOf takes a partition with its first record.
 func (in *Inbox) partitionOf(ctx context.Context, o event.Origin) (*partition, error) {
@@ -52,17 +48,18 @@ func (in *Inbox) partitionOf(ctx context.Context, o event.Origin) (*partition, e
 	if p != nil {
 		return p, nil
 	}
-	p = &partition{topicPartition: at, owner: rand.Text()}
-	err := in.insist(ctx, "take partition", func(ctx context.Context) error {
-		return in.cfg.Pool.QueryRow(ctx, takePartition, in.cfg.Consumer, p.topic, p.number, p.owner).
-			Scan(&p.isSuspect, &p.oneByOneTo)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if p.isSuspect {
-		in.log.WarnContext(ctx, "the partition's last owner died: attempts are counted", "topic", p.topic,
-			"partition", p.number, "one_by_one_to", p.oneByOneTo)
+	p = &partition{topicPartition: at, in: in, owner: rand.Text()}
+	for backoff := in.cfg.backoff(); ; {
+		err := p.take(ctx)
+		if err == nil {
+			break
+		}
+		pause := backoff.Next()
+		in.log.WarnContext(ctx, "partition not taken", "topic", p.topic, "partition", p.number, "retry_in", pause,
+			"error", err)
+		if err := in.cfg.Host.Wait(ctx, err, pause); err != nil {
+			return nil, err
+		}
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -70,6 +67,30 @@ func (in *Inbox) partitionOf(ctx context.Context, o event.Origin) (*partition, e
 		in.owned[at] = p
 	}
 	return p, nil
+}
+
+const takePartition = `
+with before as (select owner from public.inbox_owner where (consumer, topic, partition) = ($1, $2, $3)),
+taken as (insert into public.inbox_owner as o (consumer, topic, partition, owner) values ($1, $2, $3, $4)
+    on conflict (consumer, topic, partition) do update set owner = excluded.owner, since = clock_timestamp())
+select exists (select from before), coalesce(max(last_offset), -1),
+    coalesce(jsonb_object_agg(first_offset, attempts), '{}')
+from public.inbox_attempt where (consumer, topic, partition) = ($1, $2, $3) and exists (select from before)`
+
+func (p *partition) take(ctx context.Context) error {
+	cfg := p.in.cfg
+	limited, cancel := context.WithTimeout(ctx, cfg.HandlerTimeout)
+	defer cancel()
+	err := cfg.Pool.QueryRow(limited, takePartition, cfg.Consumer, p.topic, p.number, p.owner).
+		Scan(&p.isSuspect, &p.oneByOneTo, &p.deaths)
+	if err != nil {
+		return fmt.Errorf("take partition: %w", err)
+	}
+	if p.isSuspect {
+		p.in.log.WarnContext(ctx, "the partition's last owner died: attempts are counted", "topic", p.topic,
+			"partition", p.number, "one_by_one_to", p.oneByOneTo)
+	}
+	return nil
 }
 
 func (p *partition) runsOneByOne(it *item) bool {
@@ -92,43 +113,30 @@ var errProcessDied = &codedError{
 	CodeProcessDied, Permanent(errors.New("the process ended each time it handled the event")),
 }
 
-const (
-	selectAttempts = `
-select coalesce(max(attempts), 0) from public.inbox_attempt
-where (consumer, topic, partition, first_offset) = ($1, $2, $3, $4)`
-
-	insertAttempt = `
+const insertAttempt = `
 insert into public.inbox_attempt (consumer, topic, partition, first_offset, last_offset, attempts)
 values ($1, $2, $3, $4, $5, $6)
 on conflict (consumer, topic, partition, first_offset) do update
 set attempts = excluded.attempts, last_offset = excluded.last_offset, last_at = clock_timestamp()`
-)
 
-// An attempt that fails in this process is no death.
-func (in *Inbox) countAttempt(ctx context.Context, p *partition, items []*item) error {
-	if p.countedFirst != nil {
+// An attempt that fails in this process is no death. A statement that is sent again counts no second time.
+func (p *partition) countAttempt(ctx context.Context, items []*item) error {
+	if !p.isSuspect || p.countedFirst != nil {
 		return nil
 	}
-	first, last, attempts := items[0].origin.Offset, items[len(items)-1].origin.Offset, 0
-	err := in.insist(ctx, "read attempts", func(ctx context.Context) error {
-		return in.cfg.Pool.QueryRow(ctx, selectAttempts, in.cfg.Consumer, p.topic, p.number, first).Scan(&attempts)
-	})
-	if err != nil {
-		return err
-	}
+	cfg, first, last := p.in.cfg, items[0].origin.Offset, items[len(items)-1].origin.Offset
+	attempts := p.deaths[first]
 	if len(items) == 1 {
 		attempts++
 	}
-	// A statement that is sent again counts no second time.
-	err = in.insist(ctx, "count attempt", func(ctx context.Context) error {
-		_, err := in.cfg.Pool.Exec(ctx, insertAttempt, in.cfg.Consumer, p.topic, p.number, first, last, attempts)
-		return err
-	})
+	ctx, cancel := context.WithTimeout(ctx, cfg.HandlerTimeout)
+	defer cancel()
+	_, err := cfg.Pool.Exec(ctx, insertAttempt, cfg.Consumer, p.topic, p.number, first, last, attempts)
 	if err != nil {
-		return err
+		return failure.AsTransient(fmt.Errorf("count attempt: %w", err))
 	}
 	p.countedFirst = &first
-	if len(items) == 1 && attempts > in.cfg.MaxAttempts {
+	if attempts > cfg.MaxAttempts {
 		items[0].givenUpFor, items[0].attempts = errProcessDied, attempts-1
 	}
 	return nil
@@ -138,7 +146,10 @@ const deleteAttempts = `
 delete from public.inbox_attempt where consumer = $1 and topic = $2 and partition = $3 and first_offset <= $4`
 
 // After a commit behind the suspected records, the partition is not suspected any more.
-func (in *Inbox) clearAttempts(ctx context.Context, p *partition, items []*item) {
+func (p *partition) clearAttempts(ctx context.Context, items []*item) {
+	if !p.isSuspect {
+		return
+	}
 	p.countedFirst = nil
 	last := items[len(items)-1].origin.Offset
 	for _, it := range items {
@@ -146,8 +157,8 @@ func (in *Inbox) clearAttempts(ctx context.Context, p *partition, items []*item)
 			p.isSuspect = false
 		}
 	}
-	if _, err := in.cfg.Pool.Exec(ctx, deleteAttempts, in.cfg.Consumer, p.topic, p.number, last); err != nil {
-		in.log.WarnContext(ctx, "count of an attempt not removed", "error", err)
+	if _, err := p.in.cfg.Pool.Exec(ctx, deleteAttempts, p.in.cfg.Consumer, p.topic, p.number, last); err != nil {
+		p.in.log.WarnContext(ctx, "count of an attempt not removed", "error", err)
 	}
 }
 
@@ -159,7 +170,7 @@ func (in *Inbox) Leave(topic string, number int32) (record func(context.Context)
 	at := topicPartition{topic, number}
 	p := in.owned[at]
 	delete(in.owned, at)
-	return func(ctx context.Context) error { return in.recordLeave(ctx, p) }
+	return func(ctx context.Context) error { return p.recordLeave(ctx) }
 }
 
 // Close leaves every partition. Call it after the last delivery.
@@ -168,7 +179,7 @@ func (in *Inbox) Close(ctx context.Context) error {
 	defer in.mu.Unlock()
 	var errs []error
 	for _, p := range in.owned {
-		errs = append(errs, in.recordLeave(ctx, p))
+		errs = append(errs, p.recordLeave(ctx))
 	}
 	clear(in.owned)
 	return errors.Join(errs...)
@@ -184,36 +195,16 @@ const deleteOwner = `
 delete from public.inbox_owner where consumer = $1 and topic = $2 and partition = $3 and owner = $4`
 
 // A suspected partition keeps its row: the next owner must check the records that this one did not reach.
-func (in *Inbox) recordLeave(ctx context.Context, p *partition) (err error) {
+func (p *partition) recordLeave(ctx context.Context) (err error) {
 	switch {
 	case p == nil:
 	case !p.isSuspect:
-		_, err = in.cfg.Pool.Exec(ctx, deleteOwner, in.cfg.Consumer, p.topic, p.number, p.owner)
+		_, err = p.in.cfg.Pool.Exec(ctx, deleteOwner, p.in.cfg.Consumer, p.topic, p.number, p.owner)
 	case p.countedFirst != nil:
-		_, err = in.cfg.Pool.Exec(ctx, uncountAttempt, in.cfg.Consumer, p.topic, p.number, *p.countedFirst)
+		_, err = p.in.cfg.Pool.Exec(ctx, uncountAttempt, p.in.cfg.Consumer, p.topic, p.number, *p.countedFirst)
 	}
 	if err != nil {
 		return fmt.Errorf("leave partition: %w", err)
 	}
 	return nil
-}
-
-func (in *Inbox) insist(ctx context.Context, what string, do func(context.Context) error) error {
-	backoff := in.cfg.backoff()
-	for {
-		limited, cancel := context.WithTimeout(ctx, in.cfg.HandlerTimeout)
-		err := do(limited)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("%s: %w", what, errors.Join(context.Cause(ctx), err))
-		}
-		pause := backoff.Next()
-		in.log.WarnContext(ctx, "inbox statement failed", "what", what, "retry_in", pause, "error", err)
-		if err := in.cfg.Host.Wait(ctx, err, pause); err != nil {
-			return err
-		}
-	}
 }

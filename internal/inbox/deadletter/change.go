@@ -47,11 +47,7 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l L
 			headers = slices.DeleteFunc(slices.Clone(headers), func(h Header) bool { return h.Name == set.Name })
 			headers = append(headers, set)
 		}
-		encoded, err := encodeHeaders(headers)
-		if err != nil {
-			return none, err
-		}
-		if _, err := tx.Exec(ctx, updateEdited, id, encoded, payload, c.By); err != nil {
+		if _, err := tx.Exec(ctx, updateEdited, id, headerList(headers), payload, c.By); err != nil {
 			return none, fmt.Errorf("edit dead letter: %w", err)
 		}
 		return action(c, "edit", id, l.State, l.State), err

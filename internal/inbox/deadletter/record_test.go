@@ -71,6 +71,14 @@ func TestTheErrorIsBounded(t *testing.T) {
 	require.Less(t, len(stored), 4*failure.MaxText)
 }
 
+func TestARecordWithoutHeaders(t *testing.T) {
+	t.Parallel()
+	l := letter(1)
+	l.Headers = nil
+	_, pool := open(t, l)
+	require.Equal(t, []deadletter.Header{}, read(t, pool, "true")[0].Headers)
+}
+
 func TestCopiesForOtherTools(t *testing.T) {
 	t.Parallel()
 	l := letter(7)

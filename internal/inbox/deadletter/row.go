@@ -30,22 +30,15 @@ const (
 
 // Scan reads a row of [Columns].
 func Scan(row pgx.CollectableRow) (l Letter, err error) {
-	var headers, editedHeaders []byte
 	orZero := func(at *time.Time) *zeronull.Timestamptz { return (*zeronull.Timestamptz)(at) }
 	err = row.Scan(
 		&l.ID, &l.Consumer, &l.EventID, &l.Type, &l.Version, &l.Bytes, &l.Group, &l.Topic, &l.Partition, &l.Offset,
 		orZero(&l.RecordTime), &l.EditedBy, orZero(&l.EditedAt), &l.Class, &l.Code, &l.Attempts, &l.FirstFailedAt,
 		&l.FailedAt, &l.State, &l.Holds, &l.Remembered, &l.Replays, &l.Outcome, orZero(&l.SettledAt), (*[]byte)(&l.Key),
-		&l.Error, &l.Payload, &l.EditedPayload, &headers, &editedHeaders,
+		&l.Error, &l.Payload, &l.EditedPayload, (*headerList)(&l.Headers), (*headerList)(&l.EditedHeaders),
 	)
-	if err != nil {
-		return l, err
-	}
 	for _, at := range []*time.Time{&l.RecordTime, &l.EditedAt, &l.FirstFailedAt, &l.FailedAt, &l.SettledAt} {
 		*at = at.UTC()
-	}
-	if l.Headers, err = decodeHeaders(headers); err == nil {
-		l.EditedHeaders, err = decodeHeaders(editedHeaders)
 	}
 	return l, err
 }
@@ -70,18 +63,14 @@ func notNull(b []byte) []byte {
 const insertLetter = `
 insert into public.dead_letter (consumer, event_id, event_type, version, key, headers, payload, consumer_group, topic,
     partition, record_offset, record_time, class, code, error, attempts, first_failed_at, holds, remembered)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+values ($1, $2, $3, $4, $5, coalesce($6::jsonb, '[]'), $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
 on conflict (consumer, event_id, remembered, sha256(payload)) do nothing`
 
 // Insert stores a dead letter and reports whether it is new.
 func Insert(ctx context.Context, tx pgx.Tx, l Letter) (isNew bool, err error) {
-	headers, err := encodeHeaders(l.Headers)
-	if err != nil {
-		return false, err
-	}
-	tag, err := tx.Exec(ctx, insertLetter, l.Consumer, l.EventID, failure.Text(l.Type), l.Version, notNull(l.Key), headers,
-		notNull(l.Payload), l.Group, l.Topic, l.Partition, l.Offset, orNull(l.RecordTime), l.Class, l.Code,
-		failure.Brief(l.Error), l.Attempts, l.FirstFailedAt, l.Holds, l.Remembered)
+	tag, err := tx.Exec(ctx, insertLetter, l.Consumer, l.EventID, failure.Text(l.Type), l.Version, notNull(l.Key),
+		headerList(l.Headers), notNull(l.Payload), l.Group, l.Topic, l.Partition, l.Offset, orNull(l.RecordTime),
+		l.Class, l.Code, failure.Brief(l.Error), l.Attempts, l.FirstFailedAt, l.Holds, l.Remembered)
 	if err != nil {
 		return false, fmt.Errorf("insert dead letter: %w", err)
 	}
@@ -179,41 +168,35 @@ func ReleaseKeys(ctx context.Context, tx pgx.Tx, passed bool, letters ...Letter)
 	return nil
 }
 
-// encodeHeaders keeps order, duplicates and bytes: an array of [name, base64 of the value], with the base64 of a name
-// that is not text.
-func encodeHeaders(headers []Header) ([]byte, error) {
-	list := make([][]any, len(headers))
-	for i, h := range headers {
+// headerList as JSON keeps order, duplicates and bytes: an array of [name, base64 of the value], with the base64 of a
+// name that is not text.
+type headerList []Header
+
+// MarshalJSON implements [json.Marshaler].
+func (hs headerList) MarshalJSON() ([]byte, error) {
+	list := make([][]any, len(hs))
+	for i, h := range hs {
 		name := failure.Text(h.Name)
 		list[i] = []any{name, h.Value}
 		if name != h.Name {
 			list[i] = append(list[i], []byte(h.Name))
 		}
 	}
-	encoded, err := json.Marshal(list)
-	if err != nil {
-		return nil, fmt.Errorf("encode record headers: %w", err)
-	}
-	return encoded, nil
+	return json.Marshal(list)
 }
 
-func decodeHeaders(encoded []byte) ([]Header, error) {
-	if encoded == nil {
-		return nil, nil
-	}
+// UnmarshalJSON implements [json.Unmarshaler].
+func (hs *headerList) UnmarshalJSON(encoded []byte) error {
 	var list []json.RawMessage
 	err := json.Unmarshal(encoded, &list)
-	headers := make([]Header, len(list))
+	*hs = make(headerList, len(list))
 	for i, header := range list {
-		var exact []byte // of a name that is not text
-		parts := []any{&headers[i].Name, &headers[i].Value, &exact}
+		h, exact := &(*hs)[i], []byte(nil) // the bytes of a name that is not text
+		parts := []any{&h.Name, &h.Value, &exact}
 		err = errors.Join(err, json.Unmarshal(header, &parts))
 		if exact != nil {
-			headers[i].Name = string(exact)
+			h.Name = string(exact)
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("decode record headers: %w", err)
-	}
-	return headers, nil
+	return err
 }

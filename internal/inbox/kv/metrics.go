@@ -15,27 +15,18 @@ type metrics struct {
 }
 
 func newMetrics(registerer prometheus.Registerer) *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
+	}
 	return &metrics{
-		messages: register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "inbox_kv_messages_total",
-			Help: "Deliveries by what became of them.",
-		}, []string{"consumer", "outcome"})),
-		lookups: register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "inbox_kv_lookups_total",
-			Help: "Ids by where they were found: cache, store, or nowhere, which is new.",
-		}, []string{"consumer", "found"})),
-		seconds: register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "inbox_kv_second_effects_possible_total",
-			Help: "Events whose effect may have happened twice, by why.",
-		}, []string{"consumer", "cause"})),
-		errors: register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "inbox_kv_store_errors_total",
-			Help: "Questions that the store did not answer.",
-		}, []string{"consumer", "question"})),
-		evictions: register(registerer, prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "inbox_kv_cache_evictions_total",
-			Help: "Ids that made room for newer ones in the cache.",
-		})),
+		messages: counter("inbox_kv_messages_total", "Deliveries by what became of them.", "consumer", "outcome"),
+		lookups: counter("inbox_kv_lookups_total",
+			"Ids by where they were found: cache, store, or nowhere, which is new.", "consumer", "found"),
+		seconds: counter("inbox_kv_second_effects_possible_total",
+			"Events whose effect may have happened twice, by why.", "consumer", "cause"),
+		errors: counter("inbox_kv_store_errors_total", "Questions that the store did not answer.", "consumer", "question"),
+		evictions: counter("inbox_kv_cache_evictions_total", "Ids that made room for newer ones in the cache.").
+			WithLabelValues(),
 	}
 }
 

@@ -76,7 +76,7 @@ func (r *Runner) Purge(ctx context.Context) (err error) {
 }
 
 func (r *Runner) purgePage(ctx context.Context) (n int, err error) {
-	return n, pgx.BeginFunc(ctx, r.cfg.Pool, func(tx pgx.Tx) error {
+	err = pgx.BeginFunc(ctx, r.cfg.Pool, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, purgeRows, r.cfg.Handler, r.cfg.Settings.Retention.Seconds(), page)
 		ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if n = len(ids); err != nil || n == 0 || r.cfg.Effect.Purged == nil {
@@ -84,4 +84,5 @@ func (r *Runner) purgePage(ctx context.Context) (n int, err error) {
 		}
 		return r.cfg.Effect.Purged(ctx, tx, ids)
 	})
+	return n, err
 }

@@ -38,113 +38,90 @@ type BatchFunc func(ctx context.Context, msgs []*message.Message) (handled int, 
 // handled; else a context has ended, or it is [ErrWentBack].
 func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 	return func(ctx context.Context, msgs []*message.Message) (handled int, err error) {
-		for handled < len(msgs) {
-			end := min(len(msgs), handled+int(in.limit.Load()))
-			n, err := in.handleBatch(ctx, msgs[handled:end], next)
-			if handled += n; err != nil {
+		items := make([]*item, len(msgs))
+		for i, msg := range msgs {
+			items[i] = in.newItem(msg, next)
+		}
+		if len(items) == 0 {
+			return 0, nil
+		}
+		p, err := in.partitionOf(ctx, items[0].origin)
+		if err != nil {
+			return 0, err
+		}
+		return in.handleItems(ctx, p, items)
+	}
+}
+
+// handleItems tries many items in one transaction. After a failure it tries the first half of them, down to one item,
+// which it tries until it has an outcome. After a success it tries the rest of what failed before.
+func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (handled int, err error) {
+	failedTo := len(items)
+	for end := 0; handled < len(items); {
+		switch {
+		case p.runsOneByOne(items[handled]):
+			end = handled + 1
+		case end == handled:
+			end = min(failedTo, handled+int(in.limit.Load()))
+		}
+		tried := items[handled:end]
+		switch err := in.attempt(ctx, p, tried); {
+		case err == nil:
+			in.report(tried...)
+			in.metrics.batches.Observe(float64(len(tried)))
+			in.limit.Store(min(in.limit.Load()+1, int64(in.cfg.Batch)))
+			if handled = end; handled == failedTo {
+				failedTo = len(items)
+			}
+		case errors.Is(err, ErrWentBack):
+			return handled, err
+		case len(tried) == 1:
+			if err := in.giveUpOrWait(ctx, tried[0], err); err != nil {
+				in.report(tried...)
 				return handled, err
 			}
+		case ctx.Err() != nil:
+			return handled, endOfDelivery(ctx)
+		default:
+			half := len(tried) / 2
+			end, failedTo = handled+half, end
+			if errors.Is(err, context.DeadlineExceeded) {
+				in.limit.Store(int64(half))
+			}
+			in.metrics.splits.Inc()
+			in.log.DebugContext(ctx, "batch rolled back", "events", len(tried), "error", err)
 		}
-		return handled, nil
 	}
+	return handled, nil
 }
 
-func (in *Inbox) handleBatch(ctx context.Context, msgs []*message.Message, next message.HandlerFunc) (int, error) {
-	items := make([]*item, len(msgs))
-	for i, msg := range msgs {
-		items[i] = in.newItem(msg, next)
-	}
-	p, err := in.partitionOf(ctx, items[0].origin)
-	if err != nil {
-		return 0, err
-	}
-	n, err := in.handleItems(ctx, p, items)
-	in.limit.Store(min(in.limit.Load()+1, int64(in.cfg.Batch)))
-	return n, err
+func endOfDelivery(ctx context.Context) error {
+	return fmt.Errorf("handle events: %w", context.Cause(ctx))
 }
 
-// handleItems handles the items in one transaction. If it fails, their halves follow.
-func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (handled int, err error) {
-	if len(items) == 1 {
-		return in.handleOne(p, items[0])
+// giveUpOrWait is for an item that failed alone. The next attempt at an item that is given up runs no handler and
+// stores the dead letter.
+func (in *Inbox) giveUpOrWait(ctx context.Context, it *item, err error) error {
+	if ctx.Err() != nil {
+		return endOfDelivery(ctx)
 	}
-	half := 1
-	if !p.runsOneByOne(items[0]) {
-		err := in.attempt(ctx, p, items)
-		if err == nil {
-			in.metrics.batches.Observe(float64(len(items)))
-			in.report(items...)
-			return len(items), nil
+	class := classify(err)
+	in.metrics.retries.WithLabelValues(string(class)).Inc()
+	if it.givenUpFor == nil {
+		it.noteFailure()
+		if class == failure.Unknown {
+			it.unknown++
 		}
-		if end := endOfDelivery(ctx, err); end != nil {
-			return 0, end
-		}
-		half = len(items) / 2
-		if errors.Is(err, context.DeadlineExceeded) {
-			in.limit.Store(int64(half))
-		}
-		in.metrics.splits.Inc()
-		in.log.DebugContext(ctx, "batch rolled back", "events", len(items), "error", err)
-	}
-	if handled, err = in.handleItems(ctx, p, items[:half]); err != nil {
-		return handled, err
-	}
-	n, err := in.handleItems(ctx, p, items[half:])
-	return half + n, err
-}
-
-func (in *Inbox) handleOne(p *partition, it *item) (handled int, err error) {
-	err = in.attemptUntilHandled(p, it)
-	if !errors.Is(err, ErrWentBack) {
-		in.report(it)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return 1, nil
-}
-
-func (in *Inbox) attemptUntilHandled(p *partition, it *item) error {
-	backoff := in.cfg.backoff()
-	for unknown := 0; ; {
-		err := in.attempt(it.ctx, p, []*item{it})
-		if err == nil {
+		if class == failure.Permanent || it.unknown >= in.cfg.MaxAttempts {
+			it.givenUpFor = err
 			return nil
 		}
-		if end := endOfDelivery(it.ctx, err); end != nil {
-			return end
-		}
-		class := classify(err)
-		in.metrics.retries.WithLabelValues(string(class)).Inc()
-		if it.givenUpFor == nil {
-			it.noteFailure()
-			if class == failure.Unknown {
-				unknown++
-			}
-			if class == failure.Permanent || unknown >= in.cfg.MaxAttempts {
-				it.givenUpFor = err
-				continue // the next transaction runs no handler and stores the dead letter
-			}
-		}
-		pause := backoff.Next()
-		in.log.WarnContext(it.ctx, "attempt failed", "event_id", it.event.ID, "event_type", it.event.Type,
-			"correlation_id", it.event.CorrelationID(), "attempt", it.attempts, "class", class, "retry_in", pause,
-			"error", err)
-		if err := in.cfg.Host.Wait(it.ctx, err, pause); err != nil {
-			return err
-		}
 	}
-}
-
-// endOfDelivery returns the error of a delivery that has to end. With nil, another attempt may succeed.
-func endOfDelivery(ctx context.Context, err error) error {
-	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("handle events: %w", context.Cause(ctx))
-	case errors.Is(err, ErrWentBack):
-		return err
-	}
-	return nil
+	pause := it.backoff.Next()
+	in.log.WarnContext(it.ctx, "attempt failed", "event_id", it.event.ID, "event_type", it.event.Type,
+		"correlation_id", it.event.CorrelationID(), "attempt", it.attempts, "class", class, "retry_in", pause,
+		"error", err)
+	return in.cfg.Host.Wait(ctx, err, pause)
 }
 
 // attempt is counted while a record of the partition may end the process: see crash.go.

@@ -9,6 +9,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
@@ -26,6 +27,8 @@ type item struct {
 	replay  *replayed
 
 	attempts      int // failed ones
+	unknown       int // of these, the ones with an unknown error
+	backoff       failure.Backoff
 	firstFailedAt time.Time
 	givenUpFor    error // why it becomes a dead letter
 	wasLate       bool  // the last attempt ran out of time
@@ -44,7 +47,7 @@ type attemptResult struct {
 
 // newItem gives up a message that is not an event or breaks its contract.
 func (in *Inbox) newItem(msg *message.Message, next message.HandlerFunc) *item {
-	it := &item{ctx: msg.Context(), msg: msg, next: next, started: time.Now()}
+	it := &item{ctx: msg.Context(), msg: msg, next: next, started: time.Now(), backoff: *in.cfg.backoff()}
 	it.outcome = Failed
 	it.origin, _ = event.OriginFrom(it.ctx)
 	it.origin.Group = cmp.Or(it.origin.Group, in.cfg.Group)

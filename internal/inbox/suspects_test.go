@@ -273,3 +273,35 @@ func TestADeliveryThatEndsBeforeItsAttempt(t *testing.T) {
 	require.Equal(t, []inbox.Outcome{inbox.Failed}, *outcomes)
 	require.Zero(t, b.Count(t, `select count(*) from ledger`))
 }
+
+func TestASuspectThatCannotBeCountedDelaysNoOther(t *testing.T) {
+	b := fresh(t)
+	b.Exec(t, ownerDied)
+	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 1, 1, 1)`)
+	b.Exec(t, `alter table inbox_attempt add constraint away check (false) not valid`)
+	_, handleOther := b.handle(t, effect)
+	suspect, other := newEvent(), newEvent()
+	waits := 0
+	b.Config.Host = waitHost{b.Host, func() {
+		if waits++; waits > 1 {
+			return
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := handleOther(t.Context(), []*message.Message{other.Message()})
+			ended <- err
+		}()
+		select {
+		case err := <-ended:
+			require.NoError(t, err)
+		case <-time.After(waitLimit / 2):
+			t.Error("the other record waits for the suspect")
+		}
+		b.Exec(t, `alter table inbox_attempt drop constraint away`)
+	}}
+	_, handle := b.handle(t, effect)
+	_, err := handle(t.Context(), records(t, t.Context(), suspect, suspect)[1:])
+	require.NoError(t, err)
+	require.Equal(t, []string{other.ID, suspect.ID}, b.List(t, `select event_id from ledger order by n`))
+	require.Positive(t, waits)
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event"
@@ -22,15 +23,27 @@ func TestHandlingIsTimed(t *testing.T) {
 			_, err := tx.Exec(ctx, `select pg_sleep($1)`, took.Seconds())
 			return err
 		}))
+	timed := histogram(t, b, "inbox_handle_seconds")
+	require.EqualValues(t, 1, timed.GetSampleCount())
+	require.GreaterOrEqual(t, timed.GetSampleSum(), took.Seconds())
+}
+
+func TestATransactionOfOneEventIsABatch(t *testing.T) {
+	t.Parallel()
+	b := inboxtest.New(t)
+	require.NoError(t, b.Deliver(t, inboxtest.Record(t, inboxtest.NewEvent(), 1), effect))
+	require.EqualValues(t, 1, histogram(t, b, "inbox_batch_size").GetSampleCount())
+}
+
+func histogram(t *testing.T, b *inboxtest.Bundle, name string) *dto.Histogram {
+	t.Helper()
 	families, err := b.Registry.Gather()
 	require.NoError(t, err)
 	for _, family := range families {
-		if family.GetName() == "inbox_handle_seconds" {
-			timed := family.GetMetric()[0].GetHistogram()
-			require.EqualValues(t, 1, timed.GetSampleCount())
-			require.GreaterOrEqual(t, timed.GetSampleSum(), took.Seconds())
-			return
+		if family.GetName() == name {
+			return family.GetMetric()[0].GetHistogram()
 		}
 	}
-	require.Fail(t, "there is no inbox_handle_seconds")
+	require.Fail(t, "there is no "+name)
+	return nil
 }

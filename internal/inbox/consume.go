@@ -32,7 +32,7 @@ func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 type BatchFunc func(ctx context.Context, msgs []*message.Message) (handled int, err error)
 
 // BatchMiddleware is [Inbox.Middleware] for many messages: up to Config.Batch events share one transaction. When it
-// fails its halves run, down to one event. So each event has the outcome that it would have alone.
+// fails, half of them run, down to one event. So each event has the outcome that it would have alone.
 //
 // The messages are consecutive ones of one partition, with one call at a time. err is nil exactly when all messages are
 // handled; else a context has ended, or it is [ErrWentBack].

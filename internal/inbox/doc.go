@@ -38,10 +38,11 @@
 //
 // # When a handler fails
 //
-// The transaction is rolled back, and its halves run, down to one event. A permanent error ([Permanent]) gives the
-// event up immediately. A transient one (database or broker away, a deadlock, a full pool) is tried again for as long
-// as it lasts. Any other error is tried 5 times (Config.MaxAttempts), with pauses of 1, 2, 4 and 8 s, each up to a
-// fifth shorter or longer. A handler that runs longer than 10 s (Config.HandlerTimeout) fails with handler_timeout.
+// The transaction is rolled back, and half of its events run, down to one event; then the others. A permanent error
+// ([Permanent]) gives the event up immediately. A transient one (database or broker away, a deadlock, a full pool) is
+// tried again for as long as it lasts. Any other error is tried 5 times (Config.MaxAttempts), with pauses of 1, 2, 4
+// and 8 s, each up to a fifth shorter or longer. A handler that runs longer than 10 s (Config.HandlerTimeout) fails
+// with handler_timeout.
 //
 // # Order
 //
@@ -59,26 +60,27 @@
 //
 // # Files
 //
-// An event meets them in this order:
+// To follow an event, begin with [Inbox.BatchMiddleware]. The steps of its transaction are the list in transaction.run.
+// An event meets the files in this order:
 //
 //	inbox.go         the configuration, and the program around the inbox
-//	consume.go       messages come in, batches fall apart, attempts are repeated, outcomes are reported
+//	consume.go       messages come in, are tried together or in parts, and their outcomes are reported
 //	item.go          a message on its way
-//	transaction.go   the transaction of a batch
+//	transaction.go   the transaction of a batch, step by step
 //	point.go         in it: how far the database has the outcomes of a topic-partition
-//	ids.go           in it: the rows of ids
 //	order.go         in it: the rows of keys, and the decision about each event
+//	ids.go           in it: the rows of ids
 //	handler.go       in it: typed handlers, and what a handler finds in its context
-//	queue.go         in it: the handler's writes
+//	queue.go         in it: the handler's writes, and the commit
 //	deadletter.go    in it: the dead letters of events that are not applied
 //	outcome.go       outcomes, and the codes of dead letters
 //
 // The others:
 //
 //	process.go       a closure under an id
-//	replay.go        a dead letter is delivered again
+//	replay.go        a dead letter is delivered again, as a transaction of one
 //	resume.go        parked events are resumed
-//	crash.go         a record that ends its process
+//	crash.go         a record that ends its process: partitions, their owners, counted attempts
 //	metrics.go       counters and times
 //	history.go       what operators can ask
 //	pause.go         consumers that an operator has paused

@@ -1,11 +1,9 @@
 package inbox
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,36 +11,12 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-var (
-	errParked   = &codedError{CodeParked, errors.New("an earlier event of the key is a dead letter")}
-	errConflict = &codedError{CodeConflict, Permanent(errors.New(
-		"the id came before with another payload, and was applied or given up"))}
-	errTooOld = &codedError{CodeTooOld, Permanent(ErrExpired)}
-)
-
-func (it *item) reason(k *key) error {
-	switch it.outcome {
-	case Gap:
-		return &codedError{CodeGap, fmt.Errorf(
-			"version %d waits for %d: an earlier version of the key is missing", it.event.Version, k.version+1)}
-	case Parked:
-		return errParked
-	case Conflict:
-		return errConflict
-	case Expired:
-		if it.givenUpFor == nil {
-			return errTooOld
-		}
-	}
-	return cmp.Or(it.misplaced, it.givenUpFor)
-}
-
-func (t *transaction) storeDeadLetter(ctx context.Context, it *item, k *key) error {
+func (t *transaction) storeDeadLetter(ctx context.Context, it *item, k *key, reason error) error {
 	cfg := t.in.cfg
 	if it.outcome == Conflict && cfg.OnConflict == ConflictWarn {
 		return nil
 	}
-	l := it.newLetter(it.reason(k))
+	l := it.newLetter(reason)
 	l.Consumer = cfg.Consumer
 	l.Holds = cfg.Order == Strict && l.Remembered // others have no place in their key's order
 	isStored, err := deadletter.Insert(ctx, t, l)

@@ -40,7 +40,6 @@ type item struct {
 type attemptResult struct {
 	outcome    Outcome
 	comesAgain bool               // a later item of the transaction has its id
-	misplaced  error              // why its key's order has no place for it
 	took       time.Duration      // handler's time
 	stored     *deadletter.Letter // new in this attempt
 }

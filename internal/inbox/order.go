@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -70,43 +71,57 @@ func (ks keys) lock(batch *pgx.Batch, consumer string) {
 	})
 }
 
+// The reasons of dead letters that have one text.
 var (
-	errNoVersion = &codedError{
+	errConflict error = &codedError{CodeConflict, Permanent(errors.New(
+		"the id came before with another payload, and was applied or given up"))}
+	errTooOld    error = &codedError{CodeTooOld, Permanent(ErrExpired)}
+	errParked    error = &codedError{CodeParked, errors.New("an earlier event of the key is a dead letter")}
+	errNoVersion error = &codedError{
 		CodeNoVersion, Permanent(errors.New("the event has no version, and earlier ones of its key had")),
 	}
-	errJump = &codedError{CodeJump, Permanent(fmt.Errorf("the version is more than %d above its key's", maxJump))}
+	errJump error = &codedError{
+		CodeJump, Permanent(fmt.Errorf("the version is more than %d above its key's", maxJump)),
+	}
 )
 
-// decide returns the item's outcome. With Applied, its handler is to run. The numbers are those of doc.go's checks.
-func (it *item) decide(order Order, k *key) Outcome {
-	if it.outcome != isNew { // 5
-		if it.outcome == Duplicate && order == Strict {
-			k.raise(it.event.Version)
-		}
-		return it.outcome
-	}
+// decide returns the item's outcome, and the reason of a dead letter. With Applied, its handler is to run. The numbers
+// are those of doc.go's checks.
+func (it *item) decide(order Order, k *key) (Outcome, error) {
 	version, acceptGap := it.event.Version, it.replay != nil && it.replay.AcceptGap
+	switch it.outcome { // 5
+	case Conflict:
+		return Conflict, errConflict
+	case Expired:
+		return Expired, cmp.Or(it.givenUpFor, errTooOld)
+	case Duplicate:
+		if order == Strict {
+			k.raise(version)
+		}
+		return Duplicate, nil
+	}
 	switch {
 	case k == nil, version == 0 && it.ignored:
 	case version > 0 && version <= k.version: // 6
-		return it.unlessIgnored(Stale)
+		return it.unlessIgnored(Stale), nil
 	case it.givenUpFor != nil: // 7, and not 8: the dead letter has its own reason
 	case it.replay == nil && order == Strict && k.isParked(version): // 8
-		return Parked
+		return Parked, errParked
 	case version == 0 && k.version > 0: // 9
-		it.misplaced = errNoVersion
+		return Dead, errNoVersion
 	case version > k.version+1 && order == Strict && !acceptGap: // 10
-		return Gap
+		return Gap, &codedError{CodeGap, fmt.Errorf(
+			"version %d waits for %d: an earlier version of the key is missing", version, k.version+1)}
 	case version > k.version+maxJump && k.version > 0 && order == Latest && !acceptGap:
-		it.misplaced = errJump
+		return Dead, errJump
 	}
-	if it.misplaced != nil || it.givenUpFor != nil {
-		return Dead
+	if it.givenUpFor != nil {
+		return Dead, it.givenUpFor
 	}
 	if k != nil && version > 0 {
 		k.version, k.changed = version, true
 	}
-	return it.unlessIgnored(Applied) // 11
+	return it.unlessIgnored(Applied), nil // 11
 }
 
 func (it *item) unlessIgnored(outcome Outcome) Outcome {

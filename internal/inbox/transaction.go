@@ -117,14 +117,15 @@ func (t *transaction) runItems(ctx context.Context) error {
 }
 
 func (t *transaction) runItem(ctx context.Context, it *item, k *key) error {
-	switch it.outcome = it.decide(t.in.cfg.Order, k); it.outcome {
+	var reason error
+	switch it.outcome, reason = it.decide(t.in.cfg.Order, k); it.outcome {
 	case Applied:
 		return t.runHandler(ctx, it)
 	case Gap, Parked, Dead, Conflict, Expired:
 		if it.replay != nil {
-			return it.replayError(it.reason(k))
+			return it.replayError(reason)
 		}
-		return t.storeDeadLetter(ctx, it, k)
+		return t.storeDeadLetter(ctx, it, k, reason)
 	case Stale:
 		if it.comesAgain { // the later one must not be its duplicate
 			return errComesAgain

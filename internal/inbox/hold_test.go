@@ -133,7 +133,7 @@ func TestADeadLetterThatIsDiscardedWhileItsReplayFails(t *testing.T) {
 			c.Host.Copy = func(context.Context, pgx.Tx, deadletter.Letter) error {
 				return errors.New("it was discarded")
 			}
-			const noteFailure = "update public.dead_letter\nset attempts = attempts + 1, replays"
+			const noteFailure = "update public.dead_letter\nset attempts = $5, replays"
 			c.interleave(t, noteFailure, s.act, func(ctx context.Context, p party) error {
 				_, err := p.store.Discard(ctx, deadletter.Filter{EventID: s.come[0].ID}, discarding)
 				return err

@@ -144,6 +144,7 @@ func (r *Replayer) replayOne(ctx context.Context, l *replayed) (Result, error) {
 		result, err := r.tryShared(ctx, l)
 		switch {
 		case err == nil && result.Code != "" && !l.DryRun:
+			l.Attempts++
 			return result, r.recordFailure(ctx, l, result)
 		case err == nil, errors.Is(err, deadletter.ErrNotWaiting), attempt >= r.in.cfg.MaxAttempts:
 			return result, err
@@ -321,11 +322,12 @@ func (r *Replayer) recordFailure(ctx context.Context, l *replayed, result Result
 
 const updateFailed = `
 update public.dead_letter
-set attempts = attempts + 1, replays = replays + 1, class = $2, code = $3, error = $4, failed_at = clock_timestamp()
+set attempts = $5, replays = replays + 1, class = $2, code = $3, error = $4, failed_at = clock_timestamp()
 where id = $1 and state = 'waiting'`
 
 func (r *Replayer) storeFailure(ctx context.Context, tx pgx.Tx, l deadletter.Letter, result Result) error {
-	tag, err := tx.Exec(ctx, updateFailed, l.ID, string(result.class), result.Code, failure.Text(result.Error))
+	tag, err := tx.Exec(ctx, updateFailed, l.ID, string(result.class), result.Code, failure.Text(result.Error),
+		l.Attempts)
 	if err != nil {
 		return fmt.Errorf("record failed replay: %w", err)
 	}

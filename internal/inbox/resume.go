@@ -114,6 +114,7 @@ func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (sameKey bool, 
 		By: "inbox", Reason: "no event is missing before it any more", AcceptGap: p.afterDiscarded,
 	}}
 	if p.attempts > cfg.MaxAttempts {
+		l.Attempts = p.attempts
 		return false, r.recordFailure(ctx, l,
 			Result{l.ID, string(Failed), CodeProcessDied, errProcessDied.Error(), failure.Permanent})
 	}

@@ -49,6 +49,7 @@ func TestAParkedEventIsTriedInRounds(t *testing.T) {
 	c.resume(t)
 	require.Equal(t, []string{"unknown handler_failed"}, *copied)
 	require.Equal(t, []string{"handler_failed 3", "parked_behind 4"}, c.waiting(t))
+	require.Equal(t, 1+3, c.Count(t, `select attempts from dead_letter where version = 3`), "parked, and three rounds")
 	c.heal()
 	c.resume(t)
 	require.Equal(t, []string{"handler_failed 3", "parked_behind 4"}, c.waiting(t))
@@ -140,6 +141,7 @@ func TestAParkedEventThatEndsItsProcess(t *testing.T) {
 	require.Equal(t, 3, deaths)
 	require.Equal(t, []string{"permanent process_died"}, *copied)
 	require.Equal(t, []string{"process_died 3", "parked_behind 4"}, c.waiting(t))
+	require.Equal(t, 1+deaths, c.Count(t, `select attempts from dead_letter where version = 3`))
 }
 
 func TestAParkedEventThatAnotherProcessRunsHasNotDied(t *testing.T) {

@@ -30,12 +30,12 @@ func TestHandlingIsTimed(t *testing.T) {
 
 func TestATransactionOfOneEventIsABatch(t *testing.T) {
 	t.Parallel()
-	b := inboxtest.New(t)
+	b := setup(t)
 	require.NoError(t, b.Deliver(t, inboxtest.Record(t, inboxtest.NewEvent(), 1), effect))
 	require.EqualValues(t, 1, histogram(t, b, "inbox_batch_size").GetSampleCount())
 }
 
-func histogram(t *testing.T, b *inboxtest.Bundle, name string) *dto.Histogram {
+func histogram(t *testing.T, b *bundle, name string) *dto.Histogram {
 	t.Helper()
 	families, err := b.Registry.Gather()
 	require.NoError(t, err)

@@ -50,6 +50,7 @@ type Circuit struct {
 	down        *DownError
 	isSuspected bool // no probe that began after the last report has answered
 	wasUp       bool
+	hasEnded    bool          // no probe follows
 	back        chan struct{} // closed at the end of an outage; a new one for each
 	waiting     []func(isDown bool)
 }
@@ -91,6 +92,9 @@ func (c *Circuit) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
+	c.mu.Lock()
+	c.hasEnded = true
+	c.mu.Unlock()
 	c.tellWaiting()
 	return nil
 }
@@ -163,8 +167,8 @@ func (c *Circuit) conclude(ctx context.Context, err error) {
 // afterProbe calls f immediately, or for a suspected server after the next probe.
 func (c *Circuit) afterProbe(f func(isDown bool)) {
 	c.mu.Lock()
-	isDown, isSuspected := c.down != nil, c.isSuspected
-	if !isDown && isSuspected {
+	isDown := c.down != nil
+	if !isDown && c.isSuspected && !c.hasEnded {
 		c.waiting = append(c.waiting, f)
 		f = func(bool) {}
 	}

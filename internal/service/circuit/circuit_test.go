@@ -284,6 +284,13 @@ func TestLinesOfAnOutageAreDebug(t *testing.T) {
 				stop()
 				running.Wait()
 				require.Equal(t, ofTheHandler+c.line, out.String())
+
+				out.Reset()
+				for _, c := range circuits {
+					c.Report(io.EOF)
+				}
+				log.Warn("after", "n", 1, "error", io.EOF)
+				require.Equal(t, c.line, out.String(), "no probe follows that the line could wait for")
 			})
 		})
 	}

@@ -158,6 +158,12 @@ func TestCauseNoLeader(t *testing.T) {
 	s := newTrouble(t)
 	instances := []*bundle{s.instance(t), s.instance(t)}
 	instances[0].awaitWell(t)
+	testkit.Until(t, func() bool { // else the later one may get a session with the old settings
+		var sessions int
+		require.NoError(t, s.pool.QueryRow(t.Context(), `select count(*) from pg_stat_activity
+			where datname = current_database() and application_name = 'outbox relay'`).Scan(&sessions))
+		return sessions == len(instances)
+	})
 	name := databaseOf(s.pool)
 	execute(t, s.pool, `alter database `+name+` set synchronous_commit = off`)
 	execute(t, s.pool, `select pg_terminate_backend(pid) from pg_stat_activity

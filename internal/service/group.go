@@ -68,7 +68,7 @@ func (g *Group) Go(name string, run func(ctx context.Context) error) {
 	g.tasks = append(g.tasks, t)
 	go func() {
 		defer close(t.done)
-		err := runProtected(ctx, run)
+		err := RunProtected(ctx, run)
 		if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
 			return
 		}
@@ -152,7 +152,8 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-func runProtected(ctx context.Context, run func(ctx context.Context) error) (err error) {
+// RunProtected returns a panic of run as its error.
+func RunProtected(ctx context.Context, run func(ctx context.Context) error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &panicError{value, string(debug.Stack())}

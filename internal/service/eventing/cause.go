@@ -45,7 +45,12 @@ func (n *Node) diagnose(ctx context.Context) []service.Cause {
 	found, errs := make([][]service.Cause, len(reasons)), make([]error, len(reasons))
 	var all sync.WaitGroup
 	for i, reason := range reasons {
-		all.Go(func() { found[i], errs[i] = reason(ctx) })
+		all.Go(func() {
+			errs[i] = service.RunProtected(ctx, func(ctx context.Context) (err error) {
+				found[i], err = reason(ctx)
+				return err
+			})
+		})
 	}
 	all.Wait()
 	causes := withoutConsequences(slices.Concat(found...))

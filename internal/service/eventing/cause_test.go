@@ -114,6 +114,17 @@ func TestCauseABrokerThatIsDown(t *testing.T) {
 	require.True(t, c.Stops)
 }
 
+func TestAReasonThatPanicsEndsNoProcess(t *testing.T) {
+	t.Parallel()
+	b := open(t, environ(t, "postgres://nobody@127.0.0.1:1/none", "127.0.0.1:1"))
+	defer func() { require.NoError(t, b.node.Close()) }()
+	b.node.Explain(func(context.Context) ([]service.Cause, error) { panic("oh") })
+	causes := b.node.Admin.Causes()
+	require.NotEmpty(t, causes)
+	require.Equal(t, service.CodeUnknown, causes[len(causes)-1].Code)
+	require.Contains(t, causes[len(causes)-1].Details, "panic: oh")
+}
+
 func TestCauseARelayThatRefuses(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)

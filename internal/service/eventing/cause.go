@@ -230,8 +230,11 @@ func (n *Node) partitionsStuck(context.Context) (causes []service.Cause, _ error
 }
 
 // consumersBehind reports partitions without an owner, else those where records wait. During a rebalance only
-// partitions with waiting records count.
+// partitions with waiting records count. A broker that is down is not asked.
 func (n *Node) consumersBehind(ctx context.Context) (causes []service.Cause, err error) {
+	if n.broker.Down() {
+		return nil, nil
+	}
 	for _, c := range n.consumers {
 		lags, notRead := kafka.ReadLag(ctx, n.setup.lagClient(), c.group, c.Topic)
 		owners, notKnown := kafka.ReadOwners(ctx, n.setup.lagClient(), c.group, c.Topic)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"slices"
 	"sync"
@@ -112,6 +113,21 @@ func TestCauseABrokerThatIsDown(t *testing.T) {
 	require.Contains(t, c.Details, "connection refused")
 	require.Equal(t, "Requests work. 0 events wait in the outbox. Nothing is lost.", c.Means)
 	require.True(t, c.Stops)
+}
+
+func TestABrokerThatIsSilentDelaysNoReport(t *testing.T) {
+	t.Parallel()
+	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	b := open(t, environ(t, pgtest.DSN(pgtest.New(t, sets...)), silent.Addr().String()))
+	b.consume(t, eventing.Consumer{Name: "c", Topic: "t", Handlers: inbox.NewMux()})
+	b.serve(t)
+	b.awaitCause(t, "dependency_down", `The broker is down\.`)
+	time.Sleep(600 * time.Millisecond) // the answer is old
+	began := time.Now()
+	require.Len(t, b.node.Admin.Causes(), 1)
+	require.Less(t, time.Since(began), 900*time.Millisecond, "less than a call of the broker may take")
 }
 
 func TestAReasonThatPanicsEndsNoProcess(t *testing.T) {

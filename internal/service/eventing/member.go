@@ -36,20 +36,16 @@ func (c *consumer) join(instanceID string) error {
 
 // run continues without the name when another process takes it: else the two would evict each other for ever.
 func (c *consumer) run(ctx context.Context) error {
-	instanceID := c.node.setup.Config.Kafka.instanceID(c.node.bound)
-	if err := c.join(instanceID); err != nil {
-		return err
+	for instanceID := c.node.setup.Config.Kafka.instanceID(c.node.bound); ; instanceID = "" {
+		if err := c.join(instanceID); err != nil {
+			return err
+		}
+		if err := c.member.Load().Run(ctx, c.Topic); !errors.Is(err, kafka.ErrFenced) {
+			return err
+		}
+		c.node.Log.ErrorContext(ctx, "another process has the same KAFKA_INSTANCE_ID, going on without one",
+			"consumer", c.Name, "instance_id", instanceID)
 	}
-	err := c.member.Load().Run(ctx, c.Topic)
-	if !errors.Is(err, kafka.ErrFenced) {
-		return err
-	}
-	c.node.Log.ErrorContext(ctx, "another process has the same KAFKA_INSTANCE_ID, going on without one",
-		"consumer", c.Name, "instance_id", instanceID)
-	if err := c.join(""); err != nil {
-		return err
-	}
-	return c.member.Load().Run(ctx, c.Topic)
 }
 
 // A broker refuses other names when a member joins.

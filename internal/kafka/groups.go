@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"example.com/twinbox/internal/event"
 )
 
 // Lag is a consumer group's lag in one topic-partition.
@@ -21,21 +23,30 @@ type Lag struct {
 	Age time.Duration
 }
 
-// ReadLag returns a group's lag in every partition of a topic, from the committed offsets and the log: the same on
-// every instance, and right when no member runs. A group that keeps up is behind by its last
-// [ConsumerConfig.CommitInterval]. It ends with ctx, and fails when a broker does not answer within
-// [Config.RequestTimeout]. With an error it returns no lag, since the sum of some partitions would be too small.
-func ReadLag(ctx context.Context, cfg Config, group, topic string) (lags []Lag, err error) {
+// ReadLag returns a group's lag in every partition of a topic: the same on every instance, and right when no member
+// runs. A record is behind the group when the offset is committed or the database has a point above it. Without points,
+// or while the database does not answer, a group that keeps up lags by its last [ConsumerConfig.CommitInterval]. It ends
+// with ctx, and fails when a broker does not answer within [Config.RequestTimeout]. With an error it returns no lag,
+// since the sum of some partitions would be too small.
+func ReadLag(ctx context.Context, cfg Config, group, topic string, points Points) (lags []Lag, err error) {
 	err = Ask(ctx, cfg, "read lag of "+group+" in "+topic, func(c Cluster) error {
 		found, err := c.groupOffsets(group, topic)
 		if err != nil {
 			return err
 		}
+		var handled map[int32]event.Point
+		if points != nil {
+			handled, _ = points.ReadPoints(ctx, topic)
+		}
 		lags = make([]Lag, len(found))
 		for partition, at := range found {
 			lag := &lags[partition]
 			lag.Topic, lag.Partition = topic, int32(partition)
-			first, err := c.firstOf(topic, lag.Partition, at.next(), at.newest)
+			next := at.next()
+			if point := handled[lag.Partition].Next; point <= at.newest {
+				next = max(next, point)
+			}
+			first, err := c.firstOf(topic, lag.Partition, next, at.newest)
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/testkit"
@@ -16,7 +17,7 @@ import (
 
 func behind(t *testing.T, brokers []string, group, topic string) kafka.Lag {
 	t.Helper()
-	lags, err := kafka.ReadLag(t.Context(), kafka.Config{Brokers: brokers}, group, topic)
+	lags, err := kafka.ReadLag(t.Context(), kafka.Config{Brokers: brokers}, group, topic, nil)
 	require.NoError(t, err)
 	require.Len(t, lags, 1)
 	return lags[0]
@@ -54,6 +55,28 @@ func TestLagIsWhatWaits(t *testing.T) {
 	require.Equal(t, kafka.Lag{Topic: topic}, behind(t, brokers, group, topic))
 }
 
+// A handled record waits no more, though its offset is committed later.
+func TestLagIsWhatTheDatabaseHasNotHandled(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, _ := published(t, brokers, 5)
+	handler := &database{points: map[int32]event.Point{}}
+	require.EqualValues(t, 5, behindHandler(t, brokers, topic, handler), "it has no point")
+	handler.set(0, event.Point{Next: 3})
+	require.EqualValues(t, 2, behindHandler(t, brokers, topic, handler))
+	handler.fails = 1
+	require.EqualValues(t, 5, behindHandler(t, brokers, topic, handler), "no offset is committed")
+	handler.set(0, event.Point{Next: 6})
+	require.EqualValues(t, 5, behindHandler(t, brokers, topic, handler), "the point is of another log")
+}
+
+func behindHandler(t *testing.T, brokers []string, topic string, handler kafka.Points) int64 {
+	t.Helper()
+	lags, err := kafka.ReadLag(t.Context(), kafka.Config{Brokers: brokers}, "g", topic, handler)
+	require.NoError(t, err)
+	return lags[0].Records
+}
+
 // A transaction ends with a mark, which no group commits.
 func TestTransactionMarksAreNoLag(t *testing.T) {
 	t.Parallel()
@@ -79,7 +102,7 @@ func TestLagOfARefusedGroupIsAnError(t *testing.T) {
 		kmsg.ACLResourceTypeTopic: {kmsg.ACLOperationRead},
 	})
 	root.User = app
-	_, err := kafka.ReadLag(t.Context(), root, "g", topic)
+	_, err := kafka.ReadLag(t.Context(), root, "g", topic, nil)
 	require.ErrorIs(t, err, sarama.ErrGroupAuthorizationFailed)
 }
 
@@ -90,7 +113,7 @@ func TestLagOfPartitionsWithSeveralLeaders(t *testing.T) {
 		require.NoError(t, cluster.MoveTopicPartition("spread", partition, partition))
 	}
 	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish("spread", events(40, keys(20)...)...))
-	lags, err := kafka.ReadLag(t.Context(), kafka.Config{Brokers: brokers}, "g", "spread")
+	lags, err := kafka.ReadLag(t.Context(), kafka.Config{Brokers: brokers}, "g", "spread", nil)
 	require.NoError(t, err)
 	require.Len(t, lags, 2)
 	require.EqualValues(t, 40, lags[0].Records+lags[1].Records)

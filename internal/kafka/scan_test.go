@@ -84,7 +84,7 @@ func TestLagIsKnownForAllPartitionsOrNone(t *testing.T) {
 	ofSecond := slices.IndexFunc(names, func(key string) bool { return kafka.PartitionOf(key, 2) == 1 })
 	require.NoError(t, newPublisher(t, cfg).Publish(topic, newEvent(names[ofSecond], 1)))
 	refuse(cluster, -1, kerr.NotLeaderForPartition, kmsg.Fetch)
-	lags, err := kafka.ReadLag(t.Context(), cfg, "g", topic)
+	lags, err := kafka.ReadLag(t.Context(), cfg, "g", topic, nil)
 	require.ErrorIs(t, err, sarama.ErrNotLeaderForPartition)
 	require.Empty(t, lags)
 }
@@ -120,7 +120,7 @@ func TestLagIsToldWhileATopicGrows(t *testing.T) {
 		growing <- operator.CreatePartitions(topic, 2, nil, false)
 		close(grown)
 	}()
-	lags, err := kafka.ReadLag(t.Context(), cfg, "g", topic)
+	lags, err := kafka.ReadLag(t.Context(), cfg, "g", topic, nil)
 	require.NoError(t, err)
 	require.NoError(t, <-growing)
 	require.Len(t, lags, 1)

@@ -127,7 +127,7 @@ func lookAtOutbox(ctx context.Context, p *part) (busy []string, err error) {
 
 func lookAtConsumers(ctx context.Context, p *part) (busy []string, err error) {
 	for _, c := range p.consumers {
-		lags, err := kafka.ReadLag(ctx, p.instance.Client("test"), p.instance.Shared().Group(c.Name), c.Topic)
+		lags, err := kafka.ReadLag(ctx, p.instance.Client("test"), p.instance.Shared().Group(c.Name), c.Topic, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -44,9 +44,9 @@ func (n *Node) consumerNames() []string {
 
 var (
 	lagRecordsDesc = prometheus.NewDesc("kafka_consumer_lag_records",
-		"Records on the log that the consumer has not committed; 0 at rest.", []string{"consumer", "topic", "partition"}, nil)
+		"Records on the log that the consumer has not handled; 0 at rest.", []string{"consumer", "topic", "partition"}, nil)
 	lagSecondsDesc = prometheus.NewDesc("kafka_consumer_lag_seconds",
-		"Time since the first record that the consumer has not committed was written; 0 at rest.",
+		"Time since the first record that the consumer has not handled was written; 0 at rest.",
 		[]string{"consumer", "topic", "partition"}, nil)
 )
 
@@ -57,7 +57,7 @@ func (n *Node) measureLag(ctx context.Context) (metrics []prometheus.Metric, err
 	}
 	var problems []error
 	for _, c := range n.consumers {
-		lags, err := kafka.ReadLag(ctx, n.setup.lagClient(), c.group, c.Topic)
+		lags, err := kafka.ReadLag(ctx, n.setup.lagClient(), c.group, c.Topic, c.inbox)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("read lag of %s: %w", c.Name, err))
 		}

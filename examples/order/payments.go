@@ -35,13 +35,16 @@ func (h handlers) timerEvents() *inbox.Mux {
 // clients get ids of stored orders only: an operator has to find out whose money it is.
 const codeUnknownOrder = "unknown_order"
 
-const insertRefund = `
-insert into refund (payment_id, order_id, reason, due_at) values ($1, $2, $3, $4) on conflict do nothing`
+const (
+	selectRefunded = `select exists (select from refund where payment_id = $1)`
+
+	insertRefund = `insert into refund (payment_id, order_id, reason, due_at) values ($1, $2, $3, $4)`
+)
 
 const insertReceipt = `insert into receipt (event_id, id, order_id, correlation_id) values ($1, $2, $3, $4)`
 
 // The first payment of the right amount pays the order: pay adds OrderPaid and the receipt's lease, and takes the
-// reminder back. Others are refunded, once each: a provider may report one payment in several events.
+// reminder back. Others are refunded. A provider may report a payment in several events: the first one decides.
 func (h handlers) pay(ctx context.Context, tx pgx.Tx, e event.Event, payment contract.Payment) error {
 	o, err := lock(ctx, tx, payment.OrderID)
 	if errors.Is(err, errUnknownOrder) {
@@ -50,14 +53,18 @@ func (h handlers) pay(ctx context.Context, tx pgx.Tx, e event.Event, payment con
 	if err != nil || o.PaymentID == payment.PaymentID {
 		return err
 	}
+	var isRefunded bool
+	err = tx.QueryRow(ctx, selectRefunded, payment.PaymentID).Scan(&isRefunded)
+	if err != nil {
+		return fmt.Errorf("read refund: %w", err)
+	}
+	if isRefunded {
+		return nil
+	}
 	at := now()
 	if reason := o.refundOf(payment); reason != "" {
-		tag, err := tx.Exec(ctx, insertRefund, payment.PaymentID, o.ID, reason, at)
-		if err != nil {
+		if _, err := tx.Exec(ctx, insertRefund, payment.PaymentID, o.ID, reason, at); err != nil {
 			return fmt.Errorf("insert refund: %w", err)
-		}
-		if tag.RowsAffected() == 0 {
-			return nil
 		}
 		return save(ctx, tx, h.outbox, &o, contract.RefundDue, contract.Refund{
 			OrderID: o.ID, PaymentID: payment.PaymentID, Money: payment.Money, Reason: reason, DueAt: at,

@@ -100,6 +100,18 @@ func TestAfterAWrongAmountTheRightOnePays(t *testing.T) {
 	require.Equal(t, []string{placed, refund + " wrong_amount", paid}, s.said(t, o.ID))
 }
 
+func TestARefundedPaymentPaysNothing(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	o := s.place(t)
+	payment := newPayment(o, contract.Money{Amount: 1, Currency: "EUR"})
+	s.consume(t, told(t, payment))
+	payment.Money = price
+	require.Equal(t, inbox.Applied, s.consume(t, told(t, payment)), "the same payment, corrected")
+	require.Equal(t, []string{placed, refund + " wrong_amount"}, s.said(t, o.ID))
+	require.Equal(t, StatusPlaced, s.read(t, o.ID).Status)
+}
+
 // The dead letter comes without retries. A replay succeeds once the order is there.
 func TestAPaymentForAnUnknownOrderIsPutAside(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,7 @@ func newReceipts(node *eventing.Node, cfg Config) (r *receipts, err error) {
 	r = &receipts{pool: node.Pool, smtp: &mail.Sender{Config: cfg.SMTP, From: cfg.MailFrom}}
 	r.Runner, err = lease.New(lease.Config{
 		Handler: handlerReceipt, Pool: node.Pool, Settings: cfg.Mail, Timeout: cfg.SMTP.Timeout,
-		Effect: lease.Effect{Do: r.send, Timeout: cfg.SMTP.Timeout + mail.Margin},
+		Effect: lease.Effect{Do: r.send, Purged: deleteReceipts, Timeout: cfg.SMTP.Timeout + mail.Margin},
 		Log:    node.Log, Registerer: node.Admin.Registry(),
 	})
 	return r, err
@@ -60,6 +60,14 @@ func (r *receipts) send(ctx context.Context, c *lease.Claim) error {
 		WrittenAt: c.At,
 	}
 	return r.smtp.Submit(ctx, letter, c.Begin)
+}
+
+// deleteReceipts leaves no receipt without its lease.
+func deleteReceipts(ctx context.Context, tx pgx.Tx, eventIDs []string) error {
+	if _, err := tx.Exec(ctx, `delete from receipt where event_id = any($1)`, eventIDs); err != nil {
+		return fmt.Errorf("delete receipts: %w", err)
+	}
+	return nil
 }
 
 // inWords writes two decimals, as most currencies have.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -49,7 +50,8 @@ type change struct {
 	by, reason string
 }
 
-func (c *change) Service() string { return c.service.Name }
+func (c *change) Service() string     { return c.service.Name }
+func (c *change) Environment() string { return c.service.Environment }
 
 // Back is the console's page to show afterwards.
 func (c *change) Back() string {
@@ -75,10 +77,14 @@ func (c *changes) read(r *http.Request, dryRun bool) (*change, error) {
 	if asked.verb, known = verbs[form.Get("verb")]; !known {
 		return nil, errors.New("there is no such operation")
 	}
-	var err error
-	if asked.service, err = c.serviceOf(form.Get("service")); err != nil {
+	found, err := c.serviceOf(form.Get("service"))
+	if err != nil {
 		return nil, err
 	}
+	service := *found // the change names the environment of its dry run, so that a different one refuses it
+	service.Environment = cmp.Or(service.Environment, form.Get("environment"), c.flow.environment(service.Name))
+	form.Set("environment", service.Environment)
+	asked.service = &service
 	if asked.filter, err = filterOf(form); err != nil {
 		return nil, err
 	}

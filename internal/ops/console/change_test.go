@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"html"
 	"maps"
 	"net/http"
@@ -70,6 +71,24 @@ func TestAChangeIsADryRunFirst(t *testing.T) {
 	require.Equal(t, `POST /admin/v1/dead-letters/replay `+
 		`{"by":"ada","dry_run":false,"filter":{"code":"handler_failed"},"force":true,"reason":"mended"}`,
 		b.stub.operations()[1])
+}
+
+func TestAChangeNamesTheEnvironmentOfItsDryRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil).signIn(t)
+	b.stub.set("/admin/v1/outbox/resume", `{"count":1}`)
+	form := url.Values{"verb": {"resume-relay"}, "service": {"customer"}}
+	plan := func() string { return b.post(t, "/changes/dry-run", form) }
+	testkit.Until(t, func() bool { return strings.Contains(plan(), "Resume 1 relay of customer in here") })
+	require.Contains(t, plan(), `name="environment" value="here"`)
+	b.stub.set(adminapi.StationsPath, strings.Replace(fmt.Sprintf(theStations, 3), `"here"`, `"there"`, 1))
+	testkit.Until(t, func() bool { return strings.Contains(plan(), "Resume 1 relay of customer in there") })
+	maps.Copy(form, url.Values{"environment": {"here"}, "by": {"ada"}, "reason": {"r"}})
+	b.post(t, "/changes", form)
+	b.ended(t, 1)
+	b.stub.mu.Lock()
+	defer b.stub.mu.Unlock()
+	require.Equal(t, "here", b.stub.meant)
 }
 
 func TestALinkFillsInNothingButConditions(t *testing.T) {

@@ -33,6 +33,7 @@ type stub struct {
 	mu      sync.Mutex
 	answers map[string]string // by path
 	asked   []string          // method, path and body of the operations
+	meant   string            // the environment that the last one names
 	looks   int               // at the stations
 }
 
@@ -61,6 +62,7 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, `{"code":"unauthorized","status":401,"detail":"no"}`)
 			return
 		}
+		s.meant = r.Header.Get("Twinbox-Environment")
 		s.asked = append(s.asked, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+string(body)))
 	}
 	answer, known := s.answers[r.URL.Path]

@@ -42,8 +42,9 @@ func (s sample) find(kind, name string) (found adminapi.Station) {
 
 type watched struct {
 	*client.Service
-	known []adminapi.Station // as it named them last: one that is away keeps its stations
-	past  []sample           // of the charts' steps, oldest first
+	known       []adminapi.Station // as it named them last: one that is away keeps its stations
+	environment string             // likewise
+	past        []sample           // of the charts' steps, oldest first
 }
 
 type flow struct {
@@ -108,12 +109,24 @@ func (f *flow) keep(w *watched, taken sample) {
 	defer f.mu.Unlock()
 	if taken.err == nil {
 		f.end(w, taken)
-		w.known = taken.Stations.Stations
+		w.known, w.environment = taken.Stations.Stations, taken.Environment
 	}
 	w.past = append(w.past, taken)
 	for stepOf(taken.at)-stepOf(w.past[0].at) >= chartSteps {
 		w.past = w.past[1:]
 	}
+}
+
+// environment is empty before the service has answered.
+func (f *flow) environment(service string) (name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, w := range f.services {
+		if w.Name == service {
+			name = w.environment
+		}
+	}
+	return name
 }
 
 func (f *flow) end(w *watched, now sample) {

@@ -254,6 +254,19 @@ func TestEditWithAnEditor(t *testing.T) {
 	require.Zero(t, done.code, done.stderr)
 	require.Contains(t, h.twinbox(t, "dlq", "show", ref, "--payload").stdout, `edited to  {"name":"Ada"}`)
 
+	file := filepath.Join(t.TempDir(), "payload.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"name":"Eve"}`), 0o600))
+	overwrite := []string{"dlq", "edit", ref, "--payload", file, "--yes", "--reason", "r"}
+	refused := h.twinbox(t, overwrite...)
+	require.Equal(t, exitRefused, refused.code)
+	require.Contains(t, refused.stderr, "edited_since")
+	_, editedAt, _ := strings.Cut(refused.stderr, "the edited_at ")
+	editedAt, _, _ = strings.Cut(editedAt, ". ")
+	overwritten := h.twinbox(t, append(overwrite, "--edited-at", editedAt)...)
+	require.Zero(t, overwritten.code, overwritten.stderr)
+	again := h.twinbox(t, "dlq", "edit", ref, "--editor", editor(t, `{"name":"Ida"}`), "--yes", "--reason", "r")
+	require.Zero(t, again.code, again.stderr)
+
 	same := h.twinbox(t, "dlq", "edit", ref, "--editor", "true", "--yes", "--reason", "r")
 	require.Zero(t, same.code, same.stderr)
 	require.Contains(t, same.stderr, "nothing to do")

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
@@ -87,15 +88,16 @@ func (c *DLQDiscard) Run(ctx context.Context, to *streams, what effect, at *Conn
 type DLQEdit struct {
 	Change
 
-	ID      string   `arg:"" help:"The dead letter, such as customer/17." names:"dlq list --each: ref"`
-	Payload string   `help:"The new payload; - is standard input. Default: without --header, $VISUAL or $EDITOR is opened on the current one." env:"-" placeholder:"FILE"`
-	Header  []string `help:"A header of the record, such as ce_id; replaces those of its name. May be repeated." sep:"none" env:"-" placeholder:"NAME=VALUE"`
-	Editor  string   `help:"The editor." env:"VISUAL,EDITOR" hidden:""`
+	ID       string    `arg:"" help:"The dead letter, such as customer/17." names:"dlq list --each: ref"`
+	Payload  string    `help:"The new payload; - is standard input. Default: without --header, $VISUAL or $EDITOR is opened on the current one." env:"-" placeholder:"FILE"`
+	Header   []string  `help:"A header of the record, such as ce_id; replaces those of its name. May be repeated." sep:"none" env:"-" placeholder:"NAME=VALUE"`
+	EditedAt time.Time `help:"The edit that this one follows, where the dead letter is edited already; the refusal names it. The editor follows the one that it shows." env:"-" placeholder:"TIME"`
+	Editor   string    `help:"The editor." env:"VISUAL,EDITOR" hidden:""`
 }
 
 // Run edits one dead letter.
 func (c *DLQEdit) Run(ctx context.Context, to *streams, services []*client.Service, what effect) error {
-	edit := adminapi.EditRequest{By: c.By, Reason: c.Reason, DryRun: c.DryRun}
+	edit := adminapi.EditRequest{By: c.By, Reason: c.Reason, DryRun: c.DryRun, EditedAt: c.EditedAt}
 	for _, header := range c.Header {
 		name, value, found := strings.Cut(header, "=")
 		if !found || name == "" {
@@ -115,6 +117,7 @@ func (c *DLQEdit) Run(ctx context.Context, to *streams, services []*client.Servi
 	case c.Payload != "":
 		edit.Payload, err = readPayload(c.Payload, to)
 	case edit.Headers == nil:
+		edit.EditedAt = detail.Letter.EditedAt
 		edit.Payload, file, err = c.openEditor(ctx, to, before)
 	}
 	if err == nil {

@@ -142,7 +142,11 @@ func (c *clinic) discard(t *testing.T, f deadletter.Filter) {
 func (c *clinic) edit(t *testing.T, eventID string, e deadletter.Edit) {
 	t.Helper()
 	id := c.Count(t, `select id from dead_letter where event_id = $1`, eventID)
-	_, err := deadletter.NewStore(c.Pool).Edit(t.Context(), int64(id), e, audit.Change{By: "ben"})
+	store := deadletter.NewStore(c.Pool)
+	l, _, err := store.Get(t.Context(), int64(id), false)
+	require.NoError(t, err)
+	e.EditedAt = l.EditedAt
+	_, err = store.Edit(t.Context(), l.ID, e, audit.Change{By: "ben"})
 	require.NoError(t, err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,6 +16,8 @@ import (
 type Edit struct {
 	Set     []Header // replaces the headers of its name
 	Payload []byte
+	// EditedAt is that of the dead letter that the caller has read.
+	EditedAt time.Time
 }
 
 const updateEdited = `
@@ -23,7 +26,8 @@ set edited_headers = $2, edited_payload = $3, edited_by = $4, edited_at = clock_
 where id = $1`
 
 // Edit replaces parts of a waiting dead letter's record for the next replay, which checks them. The original stays
-// readable. A later edit adds to an earlier one.
+// readable. A later edit adds to an earlier one, and must have its EditedAt, or the error is [CodeEditedSince]: two
+// operators do not overwrite each other's edits.
 func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l Letter, err error) {
 	if len(e.Set) == 0 && e.Payload == nil {
 		return l, &Error{CodeNothingToEdit, "neither headers nor payload are given"}
@@ -38,6 +42,10 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l L
 		}
 		if l.State != Waiting {
 			return none, &Error{CodeNotWaiting, fmt.Sprintf("dead letter %d is %s", id, l.State)}
+		}
+		if l.IsEdited() && !l.EditedAt.Equal(e.EditedAt) {
+			return none, &Error{CodeEditedSince, fmt.Sprintf("dead letter %d was edited by %s: look at it, and give the "+
+				"edited_at %s", id, l.EditedBy, l.EditedAt.Format(time.RFC3339Nano))}
 		}
 		headers, payload := l.Current()
 		if e.Payload != nil {

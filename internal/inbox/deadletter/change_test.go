@@ -18,9 +18,12 @@ func TestEditsAddUp(t *testing.T) {
 	came, id := letter(1), int64(1)
 	s, _ := open(t, came)
 	header := func(name, value string) deadletter.Header { return deadletter.Header{Name: name, Value: []byte(value)} }
+	var read deadletter.Letter
 	edited := func(e deadletter.Edit, c audit.Change) deadletter.Letter {
+		e.EditedAt = read.EditedAt
 		l, err := s.Edit(t.Context(), id, e, c)
 		require.NoError(t, err)
+		read = l
 		return l
 	}
 	require.False(t, edited(deadletter.Edit{Payload: []byte("p")}, audit.Change{By: "ana", DryRun: true}).IsEdited())
@@ -49,8 +52,30 @@ func TestEditsAddUp(t *testing.T) {
 	}
 	_, err = s.Edit(t.Context(), id+1, deadletter.Edit{Payload: []byte{}}, by)
 	require.Equal(t, deadletter.CodeNotFound, code(err))
-	_, err = s.Edit(t.Context(), id, deadletter.Edit{Payload: []byte{}}, audit.Change{})
+	_, err = s.Edit(t.Context(), id, deadletter.Edit{Payload: []byte{}, EditedAt: l.EditedAt}, audit.Change{})
 	require.ErrorIs(t, err, audit.ErrIncomplete)
+}
+
+func TestTheLaterOfTwoEditsIsRefused(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, letter(1))
+	first, err := s.Edit(t.Context(), 1, deadletter.Edit{Payload: []byte("ana's")}, by)
+	require.NoError(t, err)
+	second := deadletter.Edit{Payload: []byte("ben's")}
+	for _, read := range []time.Time{{}, first.EditedAt.Add(-time.Microsecond)} {
+		second.EditedAt = read
+		_, err = s.Edit(t.Context(), 1, second, audit.Change{By: "ben"})
+		require.Equal(t, deadletter.CodeEditedSince, code(err))
+		require.ErrorContains(t, err, "was edited by ana: ")
+		require.ErrorContains(t, err, first.EditedAt.Format(time.RFC3339Nano))
+	}
+	l, history, err := s.Get(t.Context(), 1, true)
+	require.NoError(t, err)
+	require.Equal(t, "ana's", string(l.EditedPayload))
+	require.Len(t, history, 1)
+	second.EditedAt = first.EditedAt
+	_, err = s.Edit(t.Context(), 1, second, audit.Change{By: "ben"})
+	require.NoError(t, err)
 }
 
 func TestDiscarding(t *testing.T) {

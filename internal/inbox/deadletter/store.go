@@ -61,6 +61,7 @@ func get(ctx context.Context, q audit.Querier, id int64, lock string) (Letter, e
 const (
 	CodeNotFound        = "not_found"
 	CodeNotWaiting      = "not_waiting"
+	CodeEditedSince     = "edited_since"
 	CodeMissingOperator = "missing_operator"
 	CodeMissingFilter   = "missing_filter"
 	CodeInvalidFilter   = "invalid_filter"

@@ -45,7 +45,7 @@ func (s handlers) deadLetter(
 func (s handlers) edit(
 	ctx context.Context, change audit.Change, asked adminapi.EditRequest,
 ) (audit.Result, error) {
-	edit := deadletters.Edit{Payload: asked.Payload}
+	edit := deadletters.Edit{Payload: asked.Payload, EditedAt: asked.EditedAt}
 	for _, h := range asked.Headers {
 		edit.Set = append(edit.Set, h.Record())
 	}

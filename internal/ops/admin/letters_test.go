@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -195,4 +196,17 @@ func TestHeadersKeepTheirBytes(t *testing.T) {
 	require.Equal(t, []deadletter.Header{
 		{Name: "x"}, {Name: "x", Value: []byte{}}, {Name: "\xff", Value: []byte{2}},
 	}, headers)
+
+	again := func(editedAt string) (status int, answer string) {
+		status, body := b.call(t, "POST", "/admin/v1/dead-letters/1/edit",
+			`{"by":"ben","reason":"r","dry_run":false,"payload":"e30=","edited_at":"`+editedAt+`"}`)
+		return status, string(body)
+	}
+	status, refused := again("2026-01-02T03:04:05Z")
+	require.Equal(t, 409, status)
+	require.Contains(t, refused, "edited_since")
+	editedAt := show().EditedAt.Format(time.RFC3339Nano)
+	require.Contains(t, refused, editedAt)
+	status, refused = again(editedAt)
+	require.Equal(t, 200, status, refused)
 }

@@ -105,8 +105,9 @@ func invalid(member, detail string) error {
 
 // refusals without an entry are 422.
 var refusals = map[string]int{
-	deadletters.CodeNotFound:   http.StatusNotFound,
-	deadletters.CodeNotWaiting: http.StatusConflict,
+	deadletters.CodeNotFound:    http.StatusNotFound,
+	deadletters.CodeNotWaiting:  http.StatusConflict,
+	deadletters.CodeEditedSince: http.StatusConflict,
 }
 
 func letterError(service string, refused *deadletters.Error) *web.Error {

@@ -287,11 +287,15 @@ type DiscardRequest struct {
 	Reason Reason `json:"reason"`
 }
 
-// EditRequest Payload, headers, or both.
+// EditRequest Payload, headers, or both. An edit of an edited dead letter needs the `edited_at` that its author has read. With any
+// other one the answer is 409 `edited_since`.
 type EditRequest struct {
 	// By The operator's name, for the audit; not verified.
 	By     By   `json:"by"`
 	DryRun bool `json:"dry_run"`
+
+	// EditedAt A moment, RFC 3339. The zero of programs (year 1) is refused, it would be no condition.
+	EditedAt Time `json:"edited_at,omitempty,omitzero"`
 
 	// Headers Each takes the place of all headers of its name, or is added.
 	Headers []Header `json:"headers,omitempty,omitzero"`
@@ -457,7 +461,7 @@ type ParkedKey = relay.ParkedKey
 type Problem struct {
 	// Code Stable. Beside those of api/openapi.yaml that are of no business: 401 `unauthorized`; 403 `operations_off`; 404
 	// `not_parked`, `not_scheduled`, `relay_not_refused`, `no_mails`, `consumer_not_found`; 409 `consumer_paused`,
-	// `consumer_not_paused`, `relay_paused`, `relay_not_paused`, `other_refusal`, `not_waiting`; 421 `wrong_service`, `wrong_environment`; 422 `invalid_value`, `invalid_filter`,
+	// `consumer_not_paused`, `relay_paused`, `relay_not_paused`, `other_refusal`, `not_waiting`, `edited_since`; 421 `wrong_service`, `wrong_environment`; 422 `invalid_value`, `invalid_filter`,
 	// `missing_filter`, `nothing_selected`, `nothing_to_edit`, `invalid_headers`.
 	Code   string `json:"code"`
 	Detail string `json:"detail"`

@@ -136,10 +136,24 @@ func whoHasIt(
 		sum.add(a.Service, a.Value)
 	}
 	if len(answers) > 0 {
+		sum.dropFound(answers[0].Value.Count + answers[0].Value.Failed)
 		return sum.write(to, what) // the other services do not have it
 	}
 	maps.DeleteFunc(unknown, func(_ string, err error) bool { return exitCode(err) == exitNotFound })
 	return cmp.Or(unknown.err(), err) // a service that did not answer may be the one
+}
+
+// dropFound drops an id from the errors of the services that lack it if another one has it. Each was asked for all ids.
+func (e *effects) dropFound(ids int64) {
+	missing := map[string]int{}
+	e.Errors = slices.DeleteFunc(e.Errors, func(f adminapi.Failure) bool {
+		if !strings.HasSuffix(f.Code, "_not_found") {
+			return false
+		}
+		missing[f.Subject]++
+		return missing[f.Subject] < len(e.Services)
+	})
+	e.Failed = max(0, e.Failed-ids*int64(len(e.Services)-1))
 }
 
 // The exit code is 5 if a part was tried and is not done, 4 if the change did nothing.

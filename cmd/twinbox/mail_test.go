@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -25,6 +26,52 @@ func TestMailsSayWhoSendsThem(t *testing.T) {
 	}
 	at(t, "", notification, append(args, "--json")...).json(t, &page)
 	require.Equal(t, []struct{ Service, ID string }{{"notification", "2"}, {"order", "1"}}, page.Items)
+}
+
+func TestMailsOfTwoServicesAreRetried(t *testing.T) {
+	t.Parallel()
+	const missing, sent = `{"subject":"%s","code":"mail_not_found","detail":"none"}`,
+		`{"subject":"%s","code":"mail_not_settled","detail":"it is sent"}`
+	retry := func(order, notification string, args ...string) result {
+		of := func(name, result string) string {
+			return listener(t, answers(map[string]string{
+				"service": `{"name":"` + name + `","consumers":[],"mails":true}`, "mails/retry": result,
+			}))
+		}
+		return at(t, "", of("notification", notification), append(args, "mail", "retry", "a", "b", "c",
+			"--yes", "--reason", "r", "--admin", "order="+of("order", order))...)
+	}
+	failed := func(count, failed int, errors string, ids ...any) string {
+		return fmt.Sprintf(`{"count":%d,"failed":%d,"errors":[%s]}`, count, failed, fmt.Sprintf(errors, ids...))
+	}
+	twoMissing := missing + "," + missing
+	const lines = "Put back 1 mail of notification.\nPut back %s of order.\n"
+	const table = "NOT DONE  CODE              WHY\n%s         mail_not_settled  it is sent\n"
+	for name, c := range map[string]struct {
+		order, notification string
+		code                int
+		stdout              string
+		failed              int64
+	}{
+		"each is somewhere": {
+			failed(2, 1, missing, "c"), failed(1, 2, twoMissing, "a", "b"), 0, fmt.Sprintf(lines, "2 mails"), 0,
+		},
+		"one is settled": {
+			failed(1, 2, sent+","+missing, "a", "c"), failed(1, 2, twoMissing, "a", "b"), exitPartial,
+			fmt.Sprintf(lines+table, "1 mail", "a"), 1,
+		},
+		"one is nowhere": {
+			failed(1, 2, twoMissing, "b", "c"), failed(0, 3, sent+","+twoMissing, "c", "a", "b"), exitPartial,
+			fmt.Sprintf("Put back 1 mail of order.\n"+table, "c") + "b         mail_not_found    none\n", 2,
+		},
+	} {
+		r := retry(c.order, c.notification)
+		require.Equal(t, c.code, r.code, "%s: %s", name, r.stderr)
+		require.Equal(t, c.stdout, r.stdout, name)
+		var sum effects
+		retry(c.order, c.notification, "--json").json(t, &sum)
+		require.Equal(t, c.failed, sum.Failed, name)
+	}
 }
 
 func TestAddressesOfMails(t *testing.T) {

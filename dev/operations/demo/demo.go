@@ -94,6 +94,12 @@ func (r *Run) signedUp() map[int]string {
 	return maps.Clone(r.users)
 }
 
+func (r *Run) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.users)
+}
+
 // underWay bounds concurrent sign-ups.
 const underWay = 64
 
@@ -188,7 +194,7 @@ func (r *Run) tell(now standing) {
 		}
 	}
 	r.told = told
-	line := fmt.Sprintf("%d signed up, %s", len(r.signedUp()), &now)
+	line := fmt.Sprintf("%d signed up, %s", r.count(), &now)
 	if now.unsure > 0 {
 		line += fmt.Sprintf(", %d mails uncertain", now.unsure)
 	}

@@ -219,8 +219,18 @@ func TestADemonstrationThatDoesNotEndWell(t *testing.T) {
 	}
 }
 
+func TestALineCopiesNoUsers(t *testing.T) {
+	run := &Run{cfg: Config{Out: io.Discard}, users: map[int]string{}}
+	tell := func() { run.tell(standing{}) }
+	few := testing.AllocsPerRun(10, tell)
+	for n := range 10_000 {
+		run.users[n] = "u"
+	}
+	require.InDelta(t, few, testing.AllocsPerRun(10, tell), 3)
+}
+
 func somethingIsMade(ctx context.Context, run *Run) (string, error) {
-	for len(run.signedUp()) == 0 {
+	for run.count() == 0 {
 		if failure.Sleep(ctx, time.Millisecond) != nil {
 			return "", ctx.Err()
 		}

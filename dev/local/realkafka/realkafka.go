@@ -95,6 +95,9 @@ func (s *Server) takeFolder() (err error) {
 		return fmt.Errorf("create data folder: %w", err)
 	}
 	s.lock, err = filelock.Take(filepath.Join(s.dir, "lock"))
+	if err != nil && s.cfg.Dir == "" {
+		err = errors.Join(err, os.RemoveAll(s.dir))
+	}
 	return err
 }
 

@@ -207,7 +207,7 @@ func resourcesOf(t *testing.T, dir string) map[string]bool {
 		{"bucket", "examples/forwarder/*.go", `env:"NATS_BUCKET" envDefault:"([^"]+)"`},
 		{"state", ".gitignore", `(?m)^/(\.\w\S*)/$`},
 		{"variables", "cmd/*/main.go", `DefaultEnvars\("(\w+)"\)`},
-		{"cache", "dev/local/postgres/binaries/fetch.go", `return "(/var/cache/[^"]+)"`},
+		{"cache", "dev/local/cache/cache.go", `dir = "(/var/cache/[^"]+)"`},
 		{"temporary", "dev/local/postgres/socket.go", `socketPrefix = "([^"]+)"`},
 		{"problems", "internal/web/problem.go", `typeBase = "([^"]+)"`},
 	} {

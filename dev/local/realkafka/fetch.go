@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"example.com/twinbox/dev/local/cache"
 	"example.com/twinbox/dev/local/child"
 )
 
@@ -40,24 +41,21 @@ const copyDependencies = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1
 
 // ensureJars names the folder after Maven's success: no interrupted fetch looks complete.
 func ensureJars(ctx context.Context, cfg Config) (string, error) {
-	if cfg.CacheDir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("find the cache folder: %w", err)
-		}
-		cfg.CacheDir = filepath.Join(cache, "twinbox")
+	jars, err := cache.Path(cfg.CacheDir, "kafka-"+Version)
+	if err != nil {
+		return "", err
 	}
-	jars := filepath.Join(cfg.CacheDir, "kafka-"+Version)
 	if _, err := os.Stat(jars); err == nil {
 		return jars, nil
 	}
 	if _, err := exec.LookPath("mvn"); err != nil {
 		return "", fmt.Errorf("find mvn: %w", ErrNoMaven)
 	}
-	if err := os.MkdirAll(cfg.CacheDir, 0o755); err != nil {
+	dir := filepath.Dir(jars)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("create cache folder: %w", err)
 	}
-	work, err := os.MkdirTemp(cfg.CacheDir, "fetch-")
+	work, err := os.MkdirTemp(dir, "fetch-")
 	if err != nil {
 		return "", fmt.Errorf("create cache folder: %w", err)
 	}

@@ -33,7 +33,7 @@ type Config struct {
 	Addr string
 	// Dir keeps data, log and settings. Default: a temporary folder that Stop removes.
 	Dir string
-	// CacheDir keeps the jars. Default: a folder in the user's cache.
+	// CacheDir keeps the jars. Default: that of [cache.Path].
 	CacheDir string
 	// Node is the node's number. Default 1.
 	Node int

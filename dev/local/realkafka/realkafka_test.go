@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"example.com/twinbox/dev/local/cache"
 	"example.com/twinbox/internal/kafka"
 )
 
@@ -64,4 +65,20 @@ func TestRunsAndKeepsItsData(t *testing.T) {
 	found, err := kafka.DescribeTopics(t.Context(), kafka.Config{Brokers: []string{addr}}, topic.Name)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, found[topic.Name].Partitions)
+}
+
+func TestJarsAreInTheSharedCache(t *testing.T) {
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_CACHE_HOME", "")
+	t.Setenv("PATH", t.TempDir())
+	want, noCache := cache.Path("", "kafka-"+Version)
+	jars, err := ensureJars(t.Context(), Config{})
+	switch {
+	case noCache != nil:
+		require.Equal(t, noCache, err)
+	case err == nil:
+		require.Equal(t, want, jars)
+	default:
+		require.ErrorIs(t, err, ErrNoMaven, "the folder is known")
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/twinbox/dev/local/cache"
 	"example.com/twinbox/dev/local/filelock"
 )
 
@@ -53,23 +54,8 @@ var packages = map[string]source{
 
 // cached returns a folder that may not exist.
 func (o options) cached() (string, error) {
-	cache, err := o.cacheDir, error(nil)
-	if cache == "" {
-		cache, err = cacheDir()
-	}
-	return filepath.Join(cache, "postgresql-"+Version+"-"+runtime.GOOS+"-"+runtime.GOARCH, "bin"), err
-}
-
-// cacheDir is shared by all checkouts. Root's server may run as an account that cannot enter root's home.
-func cacheDir() (string, error) {
-	if os.Geteuid() == 0 {
-		return "/var/cache/twinbox", nil
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("find a folder to keep it in: %w", err)
-	}
-	return filepath.Join(dir, "twinbox"), nil
+	place, err := cache.Path(o.cacheDir, "postgresql-"+Version+"-"+runtime.GOOS+"-"+runtime.GOARCH)
+	return filepath.Join(place, "bin"), err
 }
 
 const fetchTimeout = 5 * time.Minute
@@ -90,11 +76,11 @@ func fetch(ctx context.Context, bin string, opts options) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, fetchTimeout, fmt.Errorf("took longer than %s", fetchTimeout))
 	defer cancel()
 	place := filepath.Dir(bin)
-	cache := filepath.Dir(place)
-	if err := os.MkdirAll(cache, 0o755); err != nil {
+	dir := filepath.Dir(place)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("create cache folder: %w", err)
 	}
-	lock, err := filelock.Await(ctx, filepath.Join(cache, "lock"))
+	lock, err := filelock.Await(ctx, filepath.Join(dir, "lock"))
 	if err != nil {
 		return fmt.Errorf("await another fetch: %w", err)
 	}

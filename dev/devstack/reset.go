@@ -26,8 +26,8 @@ func (c *ResetCommand) Run() error {
 		}
 		lock, err := filelock.Take(path)
 		if held, is := errors.AsType[*filelock.HeldError](err); is {
-			return fmt.Errorf("process %d runs on %s: stop it first (Ctrl-C where it runs, or kill %d); nothing was removed",
-				held.PID, filepath.Dir(path), held.PID)
+			return fmt.Errorf("%s runs on %s: stop it first (Ctrl-C where it runs, or kill it); nothing was removed",
+				held.Holder(), filepath.Dir(path))
 		}
 		if err != nil {
 			return fmt.Errorf("reset %s: %w", c.Dir, err)

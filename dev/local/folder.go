@@ -27,8 +27,8 @@ func openFolder(dir string) (*folder, error) {
 	}
 	lock, err := filelock.Take(filepath.Join(path, "lock"))
 	if held, ok := errors.AsType[*filelock.HeldError](err); ok {
-		return nil, fmt.Errorf("twinbox already runs on %s (process %d): stop it, or give this one another folder and other "+
-			"ports: make run ARGS='--dir=... --kafka-addr=127.0.0.1:0 ...'", dir, held.PID)
+		return nil, fmt.Errorf("twinbox already runs on %s (%s): stop it, or give this one another folder and other "+
+			"ports: make run ARGS='--dir=... --kafka-addr=127.0.0.1:0 ...'", dir, held.Holder())
 	}
 	if err != nil {
 		return nil, err

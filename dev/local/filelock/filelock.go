@@ -20,7 +20,15 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("process %d already runs on %s: stop it, or take another folder", e.PID, filepath.Dir(e.Path))
+	return fmt.Sprintf("%s already runs on %s: stop it, or take another folder", e.Holder(), filepath.Dir(e.Path))
+}
+
+// Holder names the process, with its id if that is known.
+func (e *HeldError) Holder() string {
+	if e.PID == 0 {
+		return "another process"
+	}
+	return fmt.Sprintf("process %d", e.PID)
 }
 
 type Lock struct{ file *flock.Flock }

@@ -23,7 +23,10 @@ func TestOneHolder(t *testing.T) {
 	var held *filelock.HeldError
 	require.ErrorAs(t, err, &held)
 	require.Equal(t, os.Getpid(), held.PID)
-	require.ErrorContains(t, err, strconv.Itoa(os.Getpid()))
+	require.ErrorContains(t, err, "process "+strconv.Itoa(os.Getpid())+" already runs on ")
+	require.NoError(t, os.Truncate(path, 0), "as before the holder has written its id")
+	_, err = filelock.Take(path)
+	require.ErrorContains(t, err, "another process already runs on ")
 
 	require.NoError(t, lock.Release())
 	lock, err = filelock.Take(path)

@@ -172,6 +172,7 @@ up() {
 	# Other users read these files in the containers, which a umask of 077 would forbid.
 	find deploy/*/ ! -type l \( -type d ! -perm -005 -o -type f ! -perm -004 \) -exec chmod a+rX {} +
 	$COMPOSE build
+	$COMPOSE pull --policy missing # a wrong image of any container fails here, before the jobs
 	repair || true
 	run_jobs
 	for attempt in 1 2 3; do

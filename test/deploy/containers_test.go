@@ -191,6 +191,15 @@ restart*) touch restarted;;
 	require.Contains(t, asked, "compose run --rm --no-TTY setup-b")
 }
 
+func TestUpPullsBeforeTheJobs(t *testing.T) {
+	t.Parallel()
+	said, asked, worked := newEngine(t, `
+"compose pull"*) echo "manifest for mailpit not found"; exit 1;;`).runs(t, nil, "up")
+	require.False(t, worked)
+	require.Contains(t, said, "manifest for mailpit not found")
+	require.NotContains(t, strings.Join(asked, "\n"), "compose run")
+}
+
 func TestUpStopsAtAJobThatFails(t *testing.T) {
 	t.Parallel()
 	said, asked, worked := newEngine(t, `

@@ -24,10 +24,10 @@ type Lag struct {
 }
 
 // ReadLag returns a group's lag in every partition of a topic: the same on every instance, and right when no member
-// runs. A record is behind the group when the offset is committed or the database has a point above it. Without points,
-// or while the database does not answer, a group that keeps up lags by its last [ConsumerConfig.CommitInterval]. It ends
-// with ctx, and fails when a broker does not answer within [Config.RequestTimeout]. With an error it returns no lag,
-// since the sum of some partitions would be too small.
+// runs. A record is handled if the committed offset or the point is above it. Without points, or while their database
+// does not answer, a group that keeps up lags by its last [ConsumerConfig.CommitInterval]. ReadLag ends with ctx, and
+// fails when a broker does not answer within [Config.RequestTimeout]. With an error it returns no lag, since the sum of
+// some partitions would be too small.
 func ReadLag(ctx context.Context, cfg Config, group, topic string, points Points) (lags []Lag, err error) {
 	err = Ask(ctx, cfg, "read lag of "+group+" in "+topic, func(c Cluster) error {
 		found, err := c.groupOffsets(group, topic)

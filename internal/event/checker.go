@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -143,7 +145,7 @@ func (c *Checker) Validate(e Event) error {
 	case err != nil:
 		return &ContractError{CodeInvalidJSON, "the payload is not one JSON document"}
 	}
-	if err := known.schema.Validate(document); err != nil {
+	if err := known.schema.Validate(clampNumbers(document)); err != nil {
 		return &ContractError{CodeSchemaViolation, describe(err)}
 	}
 	payload, err := known.Payload(e)
@@ -161,6 +163,25 @@ func (c *Checker) Validate(e Event) error {
 		return &ContractError{codeOf(err), err.Error()}
 	}
 	return nil
+}
+
+var longExponent = regexp.MustCompile(`([eE][+-]?)0*[1-9][0-9]{3,}$`)
+
+// clampNumbers shortens exponents to three digits: the schema library computes longer ones slowly, or panics.
+func clampNumbers(document any) any {
+	switch value := document.(type) {
+	case stdjson.Number:
+		return stdjson.Number(longExponent.ReplaceAllString(string(value), "${1}999"))
+	case []any:
+		for i, item := range value {
+			value[i] = clampNumbers(item)
+		}
+	case map[string]any:
+		for name, member := range value {
+			value[name] = clampNumbers(member)
+		}
+	}
+	return document
 }
 
 // Confluent's frame is a zero and a schema id of 4 bytes.

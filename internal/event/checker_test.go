@@ -93,6 +93,35 @@ func TestThePayloadsOwnRules(t *testing.T) {
 	}
 }
 
+// The schema library computes numbers exactly, and panics where it cannot.
+func TestNumbersBeyondAllLimits(t *testing.T) {
+	t.Parallel()
+	type price struct {
+		Amount float64 `json:"amount"`
+	}
+	declared := event.Define[price](event.Declaration{Type: "price", Source: "/shop", DataSchema: orderID})
+	c, err := event.LoadSchemas(fstest.MapFS{"events/price.json": {Data: []byte(`{"$id":"` + orderID + `",
+		"properties":{"amount":{"type":"number","maximum":100}},
+		"additionalProperties":{"type":"array","items":{"type":"number","minimum":0}}}`)}}, declared.Declaration)
+	require.NoError(t, err)
+	for payload, want := range map[string]string{
+		`{"amount":1e2000000000}`:                 "schema_violation: /amount maximum",
+		`{"amount":-1e2000000000}`:                `invalid_json: the payload does not decode`,
+		`{"amount":1e-2000000000}`:                "",
+		`{"amount":1E+0002}`:                      "",
+		`{"amount":1e2,"more":[1e2000000000]}`:    "",
+		`{"amount":1e2,"more":[[-1e2000000000]]}`: "schema_violation: /more/0 type",
+		`{"amount":1e2,"more":[-1e2000000000]}`:   "schema_violation: /more/0 minimum",
+	} {
+		err := c.Validate(event.Event{Type: "price", Data: []byte(payload)})
+		if want == "" {
+			require.NoError(t, err, payload)
+			continue
+		}
+		require.ErrorContains(t, err, want, payload)
+	}
+}
+
 func TestDeclarationsThatContradictAreNamedTogether(t *testing.T) {
 	t.Parallel()
 	first, second := declare[plain]("plain", "/till"), declare[order]("plain", "/shop")

@@ -25,6 +25,9 @@ func TestARoleThatMayReadIsEnough(t *testing.T) {
 	dsn, err := url.Parse(pgtest.DSN(s.pool))
 	require.NoError(t, err)
 	dsn.User = url.User(role)
+	parameters := dsn.Query()
+	parameters.Set("pool_max_conns", "4") // as in a service's URL
+	dsn.RawQuery = parameters.Encode()
 	cfg := s.config()
 	cfg.Database = dsn.String()
 	requireWhole(t, run(t, cfg))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
@@ -123,12 +124,12 @@ const selectStandby = `select pg_is_in_recovery() from set_config('default_trans
 
 // The connection is read-only.
 func connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
-	cfg, err := pgx.ParseConfig(dsn)
+	cfg, err := pgxpool.ParseConfig(dsn) // a service's URL may hold parameters of its pool
 	if err != nil {
 		return nil, errors.New("read the database's address: not a PostgreSQL URL") // pgx's text may have the password
 	}
-	cfg.RuntimeParams["application_name"] = "twinbox verify"
-	db, err := pgx.ConnectConfig(ctx, cfg)
+	cfg.ConnConfig.RuntimeParams["application_name"] = "twinbox verify"
+	db, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the database: %w", err)
 	}

@@ -239,7 +239,7 @@ func (c *consumed) isKnown(r fact, rows []fact) bool {
 	case len(rows) > 0:
 		c.suspect("V4", Altered, r)
 	case r.at < c.from:
-		c.cannot(InboxForgot)
+		c.cannot("V4", Lost, r, InboxForgot)
 	case c.Versioned && r.version > 0:
 		c.missing = append(c.missing, r)
 	default:
@@ -254,14 +254,14 @@ func (c *consumed) judgeGhost(r fact) {
 		return
 	}
 	if int(r.part) >= len(c.parts) { // the topic is gone, or was created anew with fewer
-		c.cannot(TopicForgot)
+		c.cannot("V5", Ghost, r, TopicForgot)
 		return
 	}
 	switch p := c.parts[r.part]; {
 	case r.offset >= p.end && p.isOpen:
-		c.cannot(Open)
+		c.cannot("V5", Ghost, r, Open)
 	case r.offset < p.oldest || r.at < p.firstAt:
-		c.cannot(TopicForgot)
+		c.cannot("V5", Ghost, r, TopicForgot)
 	case r.offset >= p.from:
 		c.suspect("V5", Ghost, r)
 	}
@@ -333,7 +333,7 @@ func (c *consumed) judgeMissing(ctx context.Context) error {
 		case isStale:
 			c.counts.Handled++
 		case isFirst && c.parts[r.part].isCut(): // the record that made it stale may have been there
-			c.cannot(TopicForgot)
+			c.cannot("V4", Lost, r, TopicForgot)
 		default:
 			c.suspect("V4", Lost, r)
 		}

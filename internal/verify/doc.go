@@ -30,7 +30,7 @@
 //
 // "Lost": a row that was published by 2 is below the ends of 3, and a record below the offset of 1 has its inbox row by
 // 2. "Ghost": a record below the ends of 1 was committed as a row before 2. A difference is a suspect. It becomes a
-// finding if two more looks, each after a pause, find the same.
+// finding if two more looks, each after a pause, find the same. One that they cannot verify counts as not verifiable.
 //
 // # Events that cannot be verified
 //

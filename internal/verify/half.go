@@ -73,14 +73,21 @@ func (h *half) eachPass(ctx context.Context, steps ...func(context.Context) erro
 
 func (h *half) takes(text string) bool { return maphash.String(seed, text)%h.passes == h.pass }
 
-func (h *half) suspect(rule Rule, kind Kind, f fact) {
-	h.look.suspect(Finding{
+func (h *half) finding(rule Rule, kind Kind, f fact) Finding {
+	return Finding{
 		Kind: kind, Rule: rule, Subject: h.subject, EventID: f.id, Type: f.eventType, Key: f.key, Version: f.version,
 		Detail: details[rule][kind],
-	})
+	}
 }
 
-func (h *half) cannot(why Reason) { h.look.cannot(h.subject, why, 1) }
+func (h *half) suspect(rule Rule, kind Kind, f fact) { h.look.suspect(h.finding(rule, kind, f)) }
+
+// cannot counts a fact of which nothing shows whether it is such a finding.
+func (h *half) cannot(rule Rule, kind Kind, f fact, why Reason) {
+	if h.judges(h.finding(rule, kind, f)) {
+		h.look.cannot(h.subject, why, 1)
+	}
+}
 
 // A topic that does not exist has no partitions. The hour before Since is read, too: a record may repeat an event that
 // is a little older.

@@ -356,3 +356,17 @@ func TestWhatHealsMeanwhileIsNoFinding(t *testing.T) {
 	requireWhole(t, s.verify(t))
 	require.Equal(t, 1, s.pauses)
 }
+
+// A suspect that cannot be verified any more is not right.
+func TestASuspectThatIsForgottenBetweenTwoLooks(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	s.tamper = func([]*message.Message) []*message.Message { return nil }
+	s.add(t, "key-0")
+	s.publish(t)
+	s.between = func() { s.deleteRecords(t) }
+	verdict := s.verify(t)
+	requireClean(t, verdict)
+	want := []verify.Unverifiable{{Subject: s.topic, Reason: verify.TopicForgot, Events: 1}}
+	require.Equal(t, want, verdict.Unverifiable)
+}

@@ -176,16 +176,16 @@ func (p *produced) judgeMissing(r fact) {
 		return
 	}
 	if len(p.parts) == 0 && !slices.Contains(p.Topics, p.topic) {
-		p.cannot(NoTopic)
+		p.cannot("V1", Lost, r, NoTopic)
 		return
 	}
 	for _, part := range p.parts { // all of them: the topic may have had fewer
 		switch {
 		case part.isOpen:
-			p.cannot(Open)
+			p.cannot("V1", Lost, r, Open)
 			return
 		case part.isCut() && r.at < part.firstAt+clocks:
-			p.cannot(TopicForgot)
+			p.cannot("V1", Lost, r, TopicForgot)
 			return
 		}
 	}
@@ -201,7 +201,7 @@ func (p *produced) judgeSame(r fact, records []fact) {
 	switch {
 	case i < 0:
 	case p.hasMoved(r.key, records[i].part):
-		p.cannot(FewerPartitions)
+		p.cannot("V3", Misplaced, r, FewerPartitions)
 	default:
 		p.suspect("V3", Misplaced, r)
 	}
@@ -235,7 +235,7 @@ func (p *produced) judgeKey(rows, records []fact) {
 func (p *produced) judgeGhost(r fact, rows []fact) {
 	isKept := slices.ContainsFunc(rows, func(row fact) bool { return row.state != lost && row.version <= r.version })
 	if p.dropped && !isKept && r.at < p.rowsFrom+clocks {
-		p.cannot(OutboxForgot)
+		p.cannot("V2", Ghost, r, OutboxForgot)
 		return
 	}
 	p.suspect("V2", Ghost, r)
@@ -271,7 +271,7 @@ func (p *produced) judgeOrder(records []fact) {
 	}
 	for _, r := range late {
 		if p.parts[r.part].isCut() {
-			p.cannot(TopicForgot)
+			p.cannot("V3", Reordered, r, TopicForgot)
 		} else {
 			p.suspect("V3", Reordered, r)
 		}

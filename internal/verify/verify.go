@@ -98,26 +98,32 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	})
 	verdict.Findings = append(verdict.Findings, first.suspects...)
 	for again := 0; again < looksAgain && len(verdict.Findings) > 0; again++ {
-		if verdict.Findings, err = lookAgain(ctx, cfg, db, verdict.Findings); err != nil {
+		if err := first.lookAgain(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return verdict, nil
 }
 
-func lookAgain(ctx context.Context, cfg Config, db *pgx.Conn, suspects []Finding) ([]Finding, error) {
-	if cfg.Suspected != nil {
-		cfg.Suspected(len(suspects))
+// lookAgain keeps the findings that a further look suspects, too. It counts those that cannot be verified any more.
+func (l *look) lookAgain(ctx context.Context) error {
+	findings := l.verdict.Findings
+	if l.Suspected != nil {
+		l.Suspected(len(findings))
 	}
-	if err := failure.Sleep(ctx, cfg.Pause); err != nil {
-		return nil, fmt.Errorf("wait before the next look: %w", err)
+	if err := failure.Sleep(ctx, l.Pause); err != nil {
+		return fmt.Errorf("wait before the next look: %w", err)
 	}
-	again := &look{Config: cfg, db: db, verdict: &Verdict{}, among: suspects}
+	again := &look{Config: l.Config, db: l.db, verdict: &Verdict{}, among: findings}
 	again.Since = time.Time{} // older records may explain a suspect
 	if err := again.run(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	return slices.DeleteFunc(suspects, func(f Finding) bool { return !slices.Contains(again.suspects, f) }), nil
+	for _, u := range again.verdict.Unverifiable {
+		l.cannot(u.Subject, u.Reason, u.Events)
+	}
+	l.verdict.Findings = slices.DeleteFunc(findings, func(f Finding) bool { return !slices.Contains(again.suspects, f) })
+	return nil
 }
 
 const selectStandby = `select pg_is_in_recovery() from set_config('default_transaction_read_only', 'on', false)`
@@ -222,9 +228,12 @@ func (l *look) step() {
 
 func (l *look) isOld(at time.Time) bool { return at.Before(l.Since) }
 
+// judges reports whether this look is about the finding.
+func (l *look) judges(f Finding) bool { return l.among == nil || slices.Contains(l.among, f) }
+
 func (l *look) suspect(f Finding) {
 	switch {
-	case f.Rule == l.off, l.among != nil && !slices.Contains(l.among, f):
+	case f.Rule == l.off, !l.judges(f):
 	case len(l.suspects) == maxSuspects:
 		l.tooMany++
 	default:

@@ -194,12 +194,13 @@ var (
 	confirmedText = pageText{Title: "Your address is confirmed", Text: "You can close this page."}
 	expiredText   = pageText{
 		Title: "This link has expired",
-		Text:  "A link works for a limited time, and the time of this one is over. Your address is not confirmed.",
+		Text: "A link works for a limited time, and the time of this one is over. " +
+			"An address that you confirmed with it stays confirmed.",
 	}
 	invalidText = pageText{
 		Title: "This link does not work",
 		Text: "It is incomplete, or it was changed on its way. Open it in the mail again, or copy all of it. " +
-			"Your address is not confirmed.",
+			"As it is, it confirms no address.",
 	}
 )
 

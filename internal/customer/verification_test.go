@@ -117,6 +117,10 @@ func TestTheButtonOfThePageVerifies(t *testing.T) {
 	back := b.open(t, b.token(t, id, "ada@example.org", time.Now().Add(time.Hour)))
 	back.requirePage(t, http.StatusOK, "Your address is confirmed")
 	require.NotContains(t, string(back.Body), "<form", "there is nothing left to press")
+
+	for _, late := range []string{b.token(t, id, "ada@example.org", time.Now().Add(-time.Second)), "cut off"} {
+		require.NotContains(t, string(b.open(t, late).Body), "not confirmed", "it is")
+	}
 }
 
 func TestTheButtonStaysWhereThePageIs(t *testing.T) {

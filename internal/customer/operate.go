@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/ops"
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/ops/admin/adminapi"
@@ -30,14 +30,14 @@ func offerOperations(node *eventing.Node, _ Config) error {
 	return ops.Offer(node, ops.Own{Tell: tellOf(node.Pool)})
 }
 
-const selectAddressee = `select id::text from users where email_key = lower($1)`
+const selectAddressee = `select id::text from users where email_key = $1`
 
 // A mail address leads to its user.
 func tellOf(pool *pgxpool.Pool) admin.Teller {
 	return func(ctx context.Context, id string) (told admin.Told, err error) {
-		if strings.Contains(id, "@") {
+		if email, notOne := domain.ParseEmail(id); notOne == nil {
 			var user string
-			err := pool.QueryRow(ctx, selectAddressee, id).Scan(&user)
+			err := pool.QueryRow(ctx, selectAddressee, email.Key()).Scan(&user)
 			if errors.Is(err, pgx.ErrNoRows) {
 				return told, nil
 			}

@@ -37,7 +37,7 @@ func TestWhatTheDomainMakesKeepsTheContract(outer *testing.T) {
 		_, renamed, err := user.Rename(name, 1, when)
 		require.NoError(t, err)
 		_, verified := user.VerifyEmail(when)
-		for _, e := range []domain.Event{
+		for _, e := range []event.Ruled{
 			registered, renamed, verified,
 			domain.VerificationEmailSent{UserID: userID, MailID: uuid.Must(uuid.NewV7()).String(), SentAt: when},
 		} {

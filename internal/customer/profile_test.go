@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-func (b *bundle) consume(t *testing.T, mux *inbox.Mux, e domain.Event, version int64) inbox.Outcome {
+func (b *bundle) consume(t *testing.T, mux *inbox.Mux, e event.Ruled, version int64) inbox.Outcome {
 	t.Helper()
 	box := inboxtest.NewBox(t, b.pool, mux, func(c *inbox.Config) {
 		if version > 0 {
@@ -43,7 +43,7 @@ func TestTheProfileFollowsTheEvents(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, b.do(t, http.MethodGet, path, "").Status)
 
 	steps := []struct {
-		event domain.Event
+		event event.Ruled
 		want  map[string]any
 	}{
 		{

@@ -9,6 +9,7 @@ import (
 
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 )
 
@@ -52,12 +53,12 @@ func TestARaisedVersionIsTheUsersVersion(t *testing.T) {
 	id := b.registered(t)
 	_, err := b.pool.Exec(t.Context(), `update outbox_key set version = 3 where key = $1`, string(id))
 	require.NoError(t, err)
-	for i, event := range []domain.Event{
+	for i, e := range []event.Ruled{
 		domain.UserRegistered{UserID: id, Email: "ada@example.org", Name: "Ada", RegisteredAt: now()},
 		domain.UserRenamed{UserID: id, Name: "Countess", RenamedAt: now()},
 		domain.UserRenamed{UserID: id, Name: "Ada King", RenamedAt: now()},
 	} {
-		require.Equal(t, inbox.Applied, b.consume(t, ProfileEvents(), event, int64(i+1)))
+		require.Equal(t, inbox.Applied, b.consume(t, ProfileEvents(), e, int64(i+1)))
 	}
 	shown := b.do(t, http.MethodGet, "/v1/customers/"+string(id), "").JSON(t)["version"]
 	require.Equal(t, 3.0, shown)

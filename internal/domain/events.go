@@ -38,15 +38,8 @@ type VerificationEmailSent struct {
 	SentAt time.Time `json:"sent_at"`
 }
 
-// Event is one of the events of this package. One from a log may break a rule, so both sides of the log call Check.
-type Event interface {
-	// Check returns an [*Error] for the first field that no function of this package could have filled in.
-	Check() error
-	// About returns the user's id and the event's business time.
-	About() (user string, at time.Time)
-}
-
-// Check implements [Event].
+// Check returns an [*Error] for the first field that no function of this package could have filled in. Both sides of
+// the log call it (event.Ruled).
 func (e UserRegistered) Check() error {
 	return cmp.Or(
 		checkUUID(CodeInvalidUserID, "user_id", e.UserID),
@@ -56,7 +49,6 @@ func (e UserRegistered) Check() error {
 	)
 }
 
-// Check implements [Event].
 func (e UserRenamed) Check() error {
 	return cmp.Or(
 		checkUUID(CodeInvalidUserID, "user_id", e.UserID),
@@ -65,7 +57,6 @@ func (e UserRenamed) Check() error {
 	)
 }
 
-// Check implements [Event].
 func (e EmailVerified) Check() error {
 	return cmp.Or(
 		checkUUID(CodeInvalidUserID, "user_id", e.UserID),
@@ -74,7 +65,6 @@ func (e EmailVerified) Check() error {
 	)
 }
 
-// Check implements [Event].
 func (e VerificationEmailSent) Check() error {
 	return cmp.Or(
 		checkUUID(CodeInvalidUserID, "user_id", e.UserID),
@@ -83,16 +73,13 @@ func (e VerificationEmailSent) Check() error {
 	)
 }
 
-// About implements [Event].
+// About returns the user's id and the event's business time.
 func (e UserRegistered) About() (user string, at time.Time) { return string(e.UserID), e.RegisteredAt }
 
-// About implements [Event].
 func (e UserRenamed) About() (user string, at time.Time) { return string(e.UserID), e.RenamedAt }
 
-// About implements [Event].
 func (e EmailVerified) About() (user string, at time.Time) { return string(e.UserID), e.VerifiedAt }
 
-// About implements [Event].
 func (e VerificationEmailSent) About() (user string, at time.Time) { return string(e.UserID), e.SentAt }
 
 // checkStored refuses values that the parser refuses or would change.

@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event"
 )
 
 func TestEventsAreCheckedFieldByField(t *testing.T) {
 	t.Parallel()
 	const id = "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10"
 	now := time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
-	for code, events := range map[domain.Code][]domain.Event{
+	for code, events := range map[domain.Code][]event.Ruled{
 		"": {
 			domain.UserRegistered{UserID: id, Email: "ada@example.org", Name: "Ada", RegisteredAt: now},
 			domain.UserRenamed{UserID: id, Name: "Ada", RenamedAt: now},
@@ -43,16 +44,16 @@ func TestEventsAreCheckedFieldByField(t *testing.T) {
 			domain.VerificationEmailSent{UserID: id, MailID: id},
 		},
 	} {
-		for _, event := range events {
-			err := event.Check()
+		for _, e := range events {
+			err := e.Check()
 			if code == "" {
 				require.NoError(t, err)
-				user, at := event.About()
+				user, at := e.About()
 				require.Equal(t, id, user)
 				require.Equal(t, now, at)
 				continue
 			}
-			require.ErrorIs(t, err, &domain.Error{Code: code}, "%+v", event)
+			require.ErrorIs(t, err, &domain.Error{Code: code}, "%+v", e)
 		}
 	}
 }

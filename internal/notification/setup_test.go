@@ -19,6 +19,7 @@ import (
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/internal/mail"
@@ -114,10 +115,10 @@ func (b *bundle) register(t *testing.T) inbox.Outcome {
 	}, 1)
 }
 
-func (b *bundle) consume(t *testing.T, event domain.Event, version int64) inbox.Outcome {
+func (b *bundle) consume(t *testing.T, payload event.Ruled, version int64) inbox.Outcome {
 	t.Helper()
 	box := inboxtest.NewBox(t, b.pool, UserEvents(), inboxtest.Strict)
-	return box.Deliver(t, contracttest.Event(t, event, version)).Outcome
+	return box.Deliver(t, contracttest.Event(t, payload, version)).Outcome
 }
 
 func (b *bundle) count(t *testing.T, sql string, args ...any) (n int) {

@@ -14,13 +14,14 @@ import (
 
 	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/test/testkit"
 )
 
 func life(t *testing.T, id domain.UserID) map[int64]*message.Message {
 	t.Helper()
 	at := time.Now().UTC()
-	events := map[int64]domain.Event{
+	events := map[int64]event.Ruled{
 		1: domain.UserRegistered{UserID: id, Email: domain.Email(id + "@example.org"), Name: "Ada", RegisteredAt: at},
 		2: domain.UserRenamed{UserID: id, Name: "Countess", RenamedAt: at},
 		3: domain.EmailVerified{UserID: id, Email: domain.Email(id + "@example.org"), VerifiedAt: at},

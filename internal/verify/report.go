@@ -35,10 +35,11 @@ func (s System) Verify(ctx context.Context, configure func(Service) Config) (rep
 // Report has the verdicts of one verification by the services' names.
 type Report map[string]*Verdict
 
-// All joins the verdicts of all services, as of the earliest.
+// All joins the verdicts of all services by their names, as of the earliest.
 func (r Report) All() *Verdict {
 	all := &Verdict{}
-	for _, v := range r {
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		v := r[name]
 		if all.At.IsZero() || v.At.Before(all.At) {
 			all.At = v.At
 		}

@@ -30,6 +30,19 @@ func TestTheLastReportIsStored(t *testing.T) {
 	require.Equal(t, "1 lost", all.Summary())
 }
 
+func TestAReportNamesTheServicesInOneOrder(t *testing.T) {
+	t.Parallel()
+	report, want := verify.Report{}, []verify.Finding(nil)
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		found := verify.Finding{Subject: name}
+		report[name] = &verify.Verdict{Findings: []verify.Finding{found}}
+		want = append(want, found)
+	}
+	for range 10 {
+		require.Equal(t, want, report.All().Findings)
+	}
+}
+
 func TestAServiceWithoutAVerdictHidesNoOther(t *testing.T) {
 	t.Parallel()
 	s := settled(t)

@@ -77,9 +77,8 @@ func (m Migration) open() (*sql.DB, error) {
 
 const (
 	// lockID is the advisory lock of migrations. No other user of the database takes it.
-	lockID int64 = 0x7477696e626f78
-	// lockTimeout limits the wait for a lock of a table.
-	lockTimeout = time.Second
+	lockID      int64 = 0x7477696e626f78
+	lockTimeout       = time.Second
 	// reportAfter is longer than a server needs to release the lock of a session that has just closed.
 	reportAfter = time.Second
 	// retryPause gives the traffic that queued behind a statement twice the time that it waited.

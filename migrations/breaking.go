@@ -13,8 +13,7 @@ import (
 // breakingMark begins a migration after which binaries that do not know it may not go on.
 const breakingMark = "-- +goose Up\n-- Older binaries may not go on.\n"
 
-// createBreakingSQL makes the list of the marked migrations. The list is written before they run: a row counts once its
-// migration is applied.
+// The list of the marked migrations is written before they run: a row counts once its migration is applied.
 const createBreakingSQL = `
 create table if not exists public.migration_breaking (
     set_name text   collate "C" not null,

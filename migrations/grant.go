@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// rightsSQL makes the statements that give a serving role its rights. A right on a table covers its partitions. The
-// inbox deletes the rows of two of its partitions one by one.
+// A right on a table covers its partitions. The inbox deletes the rows of two of its partitions one by one.
 const rightsSQL = `
 select format('revoke all on all tables in schema public from %1$I;'
     ' revoke create on schema public from %1$I; grant usage on schema public to %1$I;'

@@ -11,8 +11,8 @@ import (
 
 const mask = "***"
 
-// A Secret is never shown: printed, logged or encoded it is "***", or empty if unset. [Secret.Reveal] returns the
-// value. fmt bypasses the methods of unexported struct fields: keep secrets in exported fields or behind a function.
+// A Secret is never shown: printed, logged or encoded it is "***", or empty if unset. fmt bypasses the methods of
+// unexported struct fields: keep secrets in exported fields or behind a function.
 type Secret string
 
 // Reveal returns the value. Do not store it in a struct.

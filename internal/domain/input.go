@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Code is the stable name of a broken rule. Clients and dead letters rely on it; the message may change.
+// Code is the stable name of a broken rule, for clients; the message may change.
 type Code string
 
 // The codes of an [Error]. Only events have the last two.

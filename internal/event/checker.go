@@ -92,7 +92,7 @@ func (c *Checker) With(files fs.FS, declared ...Declaration) (*Checker, error) {
 	return all, nil
 }
 
-// Declared returns what LoadSchemas was given.
+// Declared returns the checker's events.
 func (c *Checker) Declared() []Declaration { return c.declared }
 
 func addSchemas(compiler *jsonschema.Compiler, files fs.FS) (ids map[string]bool, err error) {
@@ -187,7 +187,6 @@ func clampNumbers(document any) any {
 // Confluent's frame is a zero and a schema id of 4 bytes.
 func isFramed(payload []byte) bool { return len(payload) > 5 && payload[0] == 0 }
 
-// codeOf returns the rule's code.
 func codeOf(err error) Code {
 	var coded interface{ ErrorCode() string }
 	if errors.As(err, &coded) && coded.ErrorCode() != "" {

@@ -105,7 +105,6 @@ func isText(value string) bool { return utf8.ValidString(value) && strings.Index
 
 const structuredMode = "application/cloudevents"
 
-// check returns the event's first error.
 func (e *Event) check(m *message.Message) error {
 	_, isRecord := OriginFrom(m.Context())
 	if mediaType := strings.ToLower(m.Metadata[HeaderContentType]); strings.HasPrefix(mediaType, structuredMode) {

@@ -59,8 +59,8 @@ func Classify(err error) Class { return Examine(err).Class }
 
 // Examine returns the verdict on err; [Unknown] by default. Do not pass nil.
 //
-// The outermost known error or mark decides. Of joined errors Examine returns the first of: cancelled, transient,
-// permanent, unknown. So an outage never makes a dead letter.
+// The outermost known error or mark decides. Of joined errors the first class of cancelled, transient, permanent,
+// unknown decides, so an outage never makes a dead letter.
 //
 // A deadline is Unknown: an event whose handler is always late must become a dead letter. A deadline of a connection
 // attempt is Transient.
@@ -84,7 +84,6 @@ func Examine(err error) Verdict {
 	return unknownError
 }
 
-// A class that lets the event return comes first.
 var precedence = []Class{Cancelled, Transient, Permanent, Unknown}
 
 // Of unknown errors it returns one that has a code.

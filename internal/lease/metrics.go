@@ -43,10 +43,7 @@ from unnest(array['pending', 'claimed', 'submitting', 'failed', 'skipped', 'unce
 left join lease l on l.handler = $1 and l.state = states.state and l.state <> 'done'
 group by states.state`
 
-// Measure counts the handler's rows that are not done, from the table:
-//
-//	lease_rows{handler,state}             number of rows
-//	lease_oldest_seconds{handler,state}   time since the oldest row was added; 0 without one
+// Measure returns the gauges lease_rows and lease_oldest_seconds, from the table.
 func (r *Runner) Measure(ctx context.Context) (gauges []prometheus.Metric, err error) {
 	rows, _ := r.cfg.Pool.Query(ctx, countRows, r.cfg.Handler)
 	var state string

@@ -149,7 +149,6 @@ func (c *Claim) keep(ctx context.Context, lose context.CancelCauseFunc) {
 	}
 }
 
-// attempt calls the effect once.
 func (r *Runner) attempt(ctx context.Context, c *Claim) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Effect.Timeout)
 	defer cancel()

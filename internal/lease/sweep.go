@@ -29,8 +29,7 @@ returning event_id, state, error`
 // page bounds a sweep, and a transaction of a purge.
 const page = 1000
 
-// Sweep ends up to 1,000 leases of workers that vanished. A row in claimed becomes pending, or failed without attempts
-// left. A row in submitting becomes uncertain; under [Resend], pending while attempts are left.
+// Sweep ends up to 1,000 leases of workers that vanished, as the package doc has it.
 func (r *Runner) Sweep(ctx context.Context) error {
 	s := r.cfg.Settings
 	rows, _ := r.cfg.Pool.Query(ctx, sweepRows, r.cfg.Handler, page, s.OnUncertain == Resend, s.MaxAttempts)
@@ -63,8 +62,8 @@ with ended as (
 delete from lease where handler = $1 and event_id = any (array(select event_id from ended))
 returning event_id`
 
-// Purge removes the rows done or skipped for longer than the retention, 1,000 per transaction. Without a retention it
-// removes no rows. Several processes may purge at the same time.
+// Purge removes the rows done or skipped for longer than the retention, 1,000 per transaction. Several processes may
+// purge at the same time.
 func (r *Runner) Purge(ctx context.Context) (err error) {
 	for n := page; n == page && r.cfg.Settings.Retention > 0; {
 		if n, err = r.purgePage(ctx); err != nil {

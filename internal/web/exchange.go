@@ -102,8 +102,8 @@ func (e *edge) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// finish counts, traces and logs an answered request. It logs the route, since a path may hold an id or a token. A
-// panic becomes a 500, or cuts the connection if the answer has begun.
+// finish logs the route, since a path may hold an id or a token. A panic becomes a 500, or cuts the connection if the
+// answer has begun.
 func (e *edge) finish(
 	r *http.Request, x *exchange, answer middleware.WrapResponseWriter, span trace.Span, began time.Time,
 ) {

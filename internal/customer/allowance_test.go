@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/command"
+	"example.com/twinbox/test/testkit"
 )
 
 // Plus-addresses, dots and letter cases share one mailbox.
@@ -59,6 +60,37 @@ func TestAMailboxIsNotFlooded(t *testing.T) {
 	require.Equal(t, allowed, b.count(t, `select count(*) from users`))
 	require.Equal(t, allowed, b.count(t, `select count(*) from outbox`), "an event is a mail")
 	require.Equal(t, http.StatusCreated, b.signUp(t, "k", "grace@example.org", "Grace").Status, "others sign up")
+}
+
+// The later one may get the row first.
+func TestAnAllowanceIsWholeForSignupsAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, Config{SignupsPerMailbox: 2})
+	require.Equal(t, http.StatusCreated, b.signUp(t, "k", "ada@example.org", "Ada").Status)
+	for round := range 8 {
+		tx, err := b.pool.Begin(t.Context())
+		require.NoError(t, err)
+		_, err = tx.Exec(t.Context(), `create temp table mailbox on commit drop as select id from signup_allowance`)
+		require.NoError(t, err)
+		_, err = b.pool.Exec(t.Context(), `delete from signup_allowance`)
+		require.NoError(t, err)
+		_, err = tx.Exec(t.Context(), `insert into signup_allowance select id, clock_timestamp() from mailbox`)
+		require.NoError(t, err)
+		answers := make(chan answer, 2)
+		for n := range 2 {
+			id := fmt.Sprintf("%d-%d", round, n)
+			go func() { answers <- b.signUp(t, id, "ada+"+id+"@example.org", "Ada") }()
+			testkit.Until(t, func() bool {
+				return n < b.count(t, `select count(*) from pg_stat_activity
+					where datname = current_database() and wait_event_type = 'Lock'`)
+			})
+		}
+		require.NoError(t, tx.Rollback(t.Context()))
+		for range 2 {
+			a := <-answers
+			require.Equal(t, http.StatusCreated, a.Status, string(a.Body))
+		}
+	}
 }
 
 func TestAClientIsLimitedOverManyAddresses(t *testing.T) {

@@ -116,11 +116,12 @@ type allowanceError struct {
 func (e *allowanceError) Error() string { return "no sign-up left for this " + e.of }
 
 // N sign-ups may come together, then one per share of the period. A refused sign-up rolls its share back.
+// The clock is read under the row's lock: of two statements, the later one may get it first.
 const takeAllowance = `
-insert into signup_allowance as a (id, used_until) values ($1, statement_timestamp() + make_interval(secs => $2))
+insert into signup_allowance as a (id, used_until) values ($1, clock_timestamp() + make_interval(secs => $2))
 on conflict (id) do update
-set used_until = greatest(a.used_until, statement_timestamp()) + make_interval(secs => $2)
-returning extract(epoch from used_until - statement_timestamp())::float8`
+set used_until = greatest(a.used_until, clock_timestamp()) + make_interval(secs => $2)
+returning extract(epoch from used_until - clock_timestamp())::float8`
 
 // The id is an HMAC of the address under VERIFICATION_SECRET, so the table holds no address. A new secret forgets all
 // allowances.

@@ -10,7 +10,8 @@ import (
 const rightsSQL = `
 select format('revoke all on all tables in schema public from %1$I;'
     ' revoke create on schema public from %1$I; grant usage on schema public to %1$I;'
-    ' grant usage, select, update on all sequences in schema public to %1$I;'
+    ' revoke all on all sequences in schema public from %1$I;'
+    ' grant usage, select on all sequences in schema public to %1$I;'
     ' grant execute on all functions in schema public to %1$I', $1::text)
     || coalesce(string_agg(format('; grant %s on public.%I to %I', rights, c.relname, $1::text), ''), '')
 from pg_class c
@@ -23,9 +24,10 @@ cross join lateral (select case
 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and rights is not null`
 
 // grant gives a role the rights that a service needs to serve, and takes others on the schema and its tables from it.
-// The role may read and write rows: it cannot make, change or drop a table, change or delete an event in the outbox, an
-// operator's action or the record of migrations, unless it is a member of a role that can. Functions that check their
-// arguments make and drop partitions. It is one transaction, so a service that serves at the time notices nothing.
+// The role may read and write rows: it cannot make, change or drop a table, set a sequence, change or delete an event
+// in the outbox, an operator's action or the record of migrations, unless it is a member of a role that can. Functions
+// that check their arguments make and drop partitions. One transaction: a service that serves at the time notices
+// nothing.
 func grant(ctx context.Context, db *sql.DB, role string) error {
 	var rights string
 	err := db.QueryRowContext(ctx, rightsSQL, role).Scan(&rights)

@@ -89,6 +89,7 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 		`update public.outbox set payload = ''`:                                                   "42501",
 		`delete from public.outbox`:                                                               "42501",
 		`delete from public.outbox_1`:                                                             "42501",
+		`select setval('public.outbox_position_seq', 1)`:                                          "42501",
 		`update public.operator_action set operator = 'me'`:                                       "42501",
 		`delete from public.operator_action`:                                                      "42501",
 		`insert into public.migration_outbox (version_id) values (9)`:                             "42501",

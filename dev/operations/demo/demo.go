@@ -94,12 +94,6 @@ func (r *Run) signedUp() map[int]string {
 	return maps.Clone(r.users)
 }
 
-func (r *Run) count() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.users)
-}
-
 // underWay bounds concurrent sign-ups.
 const underWay = 64
 
@@ -194,7 +188,10 @@ func (r *Run) tell(now standing) {
 		}
 	}
 	r.told = told
-	line := fmt.Sprintf("%d signed up, %s", r.count(), &now)
+	r.mu.Lock()
+	signedUp := len(r.users)
+	r.mu.Unlock()
+	line := fmt.Sprintf("%d signed up, %s", signedUp, &now)
 	if now.unsure > 0 {
 		line += fmt.Sprintf(", %d mails uncertain", now.unsure)
 	}

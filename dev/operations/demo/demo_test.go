@@ -230,7 +230,7 @@ func TestALineCopiesNoUsers(t *testing.T) {
 }
 
 func somethingIsMade(ctx context.Context, run *Run) (string, error) {
-	for run.count() == 0 {
+	for len(run.signedUp()) == 0 {
 		if failure.Sleep(ctx, time.Millisecond) != nil {
 			return "", ctx.Err()
 		}

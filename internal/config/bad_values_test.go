@@ -61,6 +61,7 @@ func TestLoad_BadValues(t *testing.T) {
 		"TRUSTED_PROXIES=10.0.0.0/33",
 		"TRUSTED_PROXIES=10.0.0.1/8",
 		"TRUSTED_PROXIES=0.0.0.0/0",
+		"TRUSTED_PROXIES=::ffff:10.0.0.0/104",
 		"TRUSTED_PROXIES=10.0.0.0/8,::/0",
 		"TRUSTED_PROXIES=proxy/8",
 		"ADMIN_HOSTS=a:80",

@@ -51,7 +51,9 @@ var formats = map[Format]struct {
 	}},
 	"network": {"a network such as 10.0.0.0/8 or fd00::/8, with no bit set after its prefix", func(text string) bool {
 		network, err := netip.ParsePrefix(text)
-		return err == nil && network.Masked() == network && network.Bits() > 0 // refuses a network of all addresses
+		isAll := network.Bits() == 0
+		isMapped := network.Addr().Is4In6() // an IPv4 client is in none of these
+		return err == nil && network.Masked() == network && !isAll && !isMapped
 	}},
 	"pem": {"PEM", func(text string) bool {
 		block, _ := pem.Decode([]byte(text))

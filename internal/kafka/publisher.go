@@ -35,7 +35,9 @@ type Publisher struct {
 	closing context.Context //nolint:containedctx // of the publisher: Close ends it
 	stop    context.CancelFunc
 
-	mu   sync.Mutex // held while connecting and disconnecting
+	connecting chan struct{} // full while a call makes a connection
+
+	mu   sync.Mutex
 	conn *connection
 }
 
@@ -50,7 +52,9 @@ func NewPublisher(cfg Config, log *slog.Logger) (*Publisher, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure publisher: %w", err)
 	}
-	p := &Publisher{cfg: cfg.WithDefaults(), log: cmp.Or(log, slog.New(slog.DiscardHandler))}
+	p := &Publisher{
+		cfg: cfg.WithDefaults(), log: cmp.Or(log, slog.New(slog.DiscardHandler)), connecting: make(chan struct{}, 1),
+	}
 	p.closing, p.stop = context.WithCancel(context.Background())
 	return p, nil
 }
@@ -86,7 +90,7 @@ func (p *Publisher) publish(ctx context.Context, c *call) error {
 }
 
 func (p *Publisher) send(ctx context.Context, c *call) {
-	conn, err := p.connect()
+	conn, err := p.connect(ctx)
 	if err != nil {
 		for i := range c.msgs {
 			c.note(i, &pendingError{cause: fmt.Errorf("connect: %w", classify(err)), unfinished: true})
@@ -128,12 +132,40 @@ type connection struct {
 
 // connect returns the connection for one call, which ends with inUse.RUnlock. One without success in its last call is
 // replaced when it is idle, since sarama would wait ten seconds; its late batches must not follow newer ones.
-func (p *Publisher) connect() (*connection, error) {
+func (p *Publisher) connect(ctx context.Context) (*connection, error) {
+	select {
+	case p.connecting <- struct{}{}:
+		defer func() { <-p.connecting }()
+	case <-ctx.Done():
+	case <-p.closing.Done():
+	}
+	switch {
+	case p.closing.Err() != nil:
+		return nil, ErrClosed
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	if conn := p.reuse(); conn != nil {
+		return conn, nil
+	}
+	conn, err := dial(p.cfg)
+	if err != nil {
+		return nil, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closing.Err() != nil {
-		return nil, ErrClosed
+		return nil, cmp.Or(conn.Close(), ErrClosed)
 	}
+	p.conn = conn
+	conn.inUse.RLock()
+	return conn, nil
+}
+
+// reuse returns nil if a new connection is needed.
+func (p *Publisher) reuse() *connection {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	old := p.conn
 	if old != nil && old.tookNothing.Load() && time.Since(old.made) > reconnectAfter && old.inUse.TryLock() {
 		p.conn = nil
@@ -141,14 +173,10 @@ func (p *Publisher) connect() (*connection, error) {
 			p.log.Debug("close connection", "error", err)
 		}
 	}
-	if p.conn == nil {
-		var err error
-		if p.conn, err = dial(p.cfg); err != nil {
-			return nil, err
-		}
+	if p.conn != nil {
+		p.conn.inUse.RLock()
 	}
-	p.conn.inUse.RLock()
-	return p.conn, nil
+	return p.conn
 }
 
 func dial(cfg Config) (*connection, error) {
@@ -185,11 +213,11 @@ func askForProducerID(cfg Config, settings *sarama.Config) (err error) {
 	return producer.Close()
 }
 
-// Close waits for running sends and closes the connections. Waiting calls return [ErrClosed]. A second call does
-// nothing.
+// Close waits for running sends, but for no broker that a call connects to, and closes the connections. Waiting calls
+// return [ErrClosed]. A second call does nothing.
 func (p *Publisher) Close() error {
 	p.stop()
-	p.mu.Lock() // no call begins after this
+	p.mu.Lock()
 	conn := p.conn
 	p.conn = nil
 	p.mu.Unlock()

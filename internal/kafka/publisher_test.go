@@ -1,9 +1,12 @@
 package kafka_test
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -165,4 +168,51 @@ func TestABrokerThatIsAwayIsATransientFailureWithinTheTimeout(t *testing.T) {
 	require.Less(t, time.Since(began), 9*time.Second, "the default would be 10")
 	require.Len(t, failures(t, err), 1)
 	require.False(t, isPermanent(err))
+}
+
+func TestACallThatHasEndedDoesNotConnect(t *testing.T) {
+	t.Parallel()
+	broker := muteBroker(t)
+	var connections atomic.Int64
+	var accepting sync.WaitGroup
+	accepting.Go(func() {
+		for conn, err := broker.Accept(); err == nil; conn, err = broker.Accept() {
+			connections.Add(1)
+			_ = conn.Close()
+		}
+	})
+	cfg := kafka.Config{Brokers: []string{broker.Addr().String()}, RetryFor: 10 * time.Millisecond}
+	require.Error(t, newPublisher(t, cfg).Publish("t", newEvent("a", 1)))
+	once := connections.Swap(0)
+
+	ended, end := context.WithCancel(t.Context())
+	end()
+	publisher := newPublisher(t, cfg)
+	for range 10 {
+		require.ErrorIs(t, publisher.PublishContext(ended, "t", newEvent("a", 1)), context.Canceled)
+	}
+	require.Error(t, publisher.Publish("t", newEvent("a", 1)))
+	require.Equal(t, once, connections.Load())
+	require.NoError(t, broker.Close())
+	accepting.Wait()
+}
+
+func TestCloseWaitsForNoSilentBroker(t *testing.T) {
+	t.Parallel()
+	publisher := newPublisher(t, kafka.Config{
+		Brokers: []string{muteBroker(t).Addr().String()}, PublishTimeout: 50 * time.Millisecond, RequestTimeout: time.Hour,
+	})
+	require.ErrorIs(t, publisher.Publish("t", newEvent("a", 1)), kafka.ErrTimeout)
+	closed := make(chan error, 1)
+	go func() { closed <- publisher.Close() }()
+	require.NoError(t, receive(t, closed))
+}
+
+// muteBroker accepts connections and never answers.
+func muteBroker(t testing.TB) net.Listener {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener
 }

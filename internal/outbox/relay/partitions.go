@@ -24,6 +24,8 @@ const (
 	partitionsAhead = 4
 	// maxChanges bounds the creations and the drops at a time: events wait for them.
 	maxChanges = 8
+	// maxForgotten bounds the given ids that a round deletes. With more of them the next round continues.
+	maxForgotten = 10_000
 )
 
 // Publishing continues when maintain fails: there is room for a while.
@@ -64,7 +66,7 @@ order by p.upper limit $3`
 const forgetIDsSQL = `
 delete from public.outbox_given_id where event_id = any (array(
     select event_id from public.outbox_given_id
-    where added_at < statement_timestamp() - $1 * interval '1 microsecond' order by added_at limit 10000))`
+    where added_at < statement_timestamp() - $1 * interval '1 microsecond' order by added_at limit $2))`
 
 const thinPointsSQL = `
 delete from public.outbox_point p
@@ -85,8 +87,12 @@ func (l *leader) changePartitions(ctx context.Context) error {
 		}
 		upper += l.cfg.PartitionSize
 	}
-	if _, err := l.conn.Exec(ctx, forgetIDsSQL, l.cfg.IDRetention.Microseconds()); err != nil {
+	forgotten, err := l.conn.Exec(ctx, forgetIDsSQL, l.cfg.IDRetention.Microseconds(), maxForgotten)
+	if err != nil {
 		return fmt.Errorf("forget given ids: %w", err)
+	}
+	if forgotten.RowsAffected() == maxForgotten {
+		l.maintainAt = time.Time{}
 	}
 	if head < l.head { // the sequence was set back: until the poll repairs it, old partitions may get new rows
 		return nil

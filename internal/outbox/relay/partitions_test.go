@@ -155,3 +155,16 @@ func TestGivenIDsAreForgottenInTime(t *testing.T) {
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_given_id`))
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_given_id where event_id = $1`, young.ID))
 }
+
+func TestManyGivenIDsAreForgottenInARow(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	l := newLeader(t, testRelayConfig(t, pool, newLedger()))
+	execSQL(t, pool, `insert into outbox_given_id (event_id, content, added_at)
+		select gen_random_uuid(), '', now() - interval '241 hours' from generate_series(1, 20001)`)
+	for range 3 {
+		_, err := l.round(t.Context())
+		require.NoError(t, err)
+	}
+	require.Zero(t, number(t, pool, `select count(*) from outbox_given_id`))
+}

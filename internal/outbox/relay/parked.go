@@ -193,12 +193,12 @@ delete from public.outbox_held h
 using unnest($1::text[], $2::text[], $3::bigint[]) as x (topic, key, position)
 where h.topic = x.topic and h.key = x.key and h.position = x.position`
 
-// Operators lock a key before its rows.
+// Operators lock a key before its rows. With "offset 0" the planner begins with the rows, not with all parked keys.
 const lockParkedSQL = `
-select from public.outbox_parked k
-where exists (select from unnest($1::text[], $2::text[], $3::bigint[]) as r (topic, key, position)
-    where r.topic = k.topic and r.key = k.key)
-order by k.topic, k.key for update`
+select
+from (select distinct topic, key from unnest($1::text[], $2::text[], $3::bigint[]) as r (topic, key, position)) r
+cross join lateral (select from public.outbox_parked k
+    where k.topic = r.topic and k.key = r.key offset 0 for update) as locked`
 
 // Points above held rows that are published now are above their ends.
 const forgetPointsSQL = `

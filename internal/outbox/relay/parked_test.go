@@ -2,6 +2,7 @@ package relay
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -515,4 +516,37 @@ func TestTheLeaderLocksAKeyBeforeItsRows(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, operator.Commit(t.Context()))
 	require.NoError(t, group.Wait())
+}
+
+func TestTheLeaderLocksSomeOfManyParkedKeys(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	execSQL(t, pool, `insert into outbox_parked (topic, key, reason, permanent)
+		select 't', 'k' || n, 'down', false from generate_series(1, 2000) n`)
+	l := newLeader(t, testRelayConfig(t, pool, newLedger()))
+	rows := make([]record, 100)
+	for i := range rows {
+		rows[i].Topic, rows[i].Key = "t", fmt.Sprint("k", i/2)
+	}
+	batch := &pgx.Batch{}
+	queueRows(batch, `explain (analyze, format json) `+lockParkedSQL, rows)
+	var plans []struct{ Plan plan }
+	batch.QueuedQueries[0].QueryRow(func(row pgx.Row) error { return row.Scan(&plans) })
+	require.NoError(t, l.conn.SendBatch(t.Context(), batch).Close())
+	require.Less(t, plans[0].Plan.rows(), 1000.0, "it compares no two keys of the tables")
+}
+
+type plan struct {
+	Rows  float64 `json:"Actual Rows"`
+	Loops float64 `json:"Actual Loops"`
+	Plans []plan
+}
+
+// rows counts those of all nodes.
+func (p plan) rows() float64 {
+	n := p.Rows * p.Loops
+	for _, child := range p.Plans {
+		n += child.rows()
+	}
+	return n
 }

@@ -38,24 +38,43 @@ func TestABatchReadsOnlyItsOwnDeadLetters(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	read := func() int {
-		_, err := session.Exec(t.Context(), `select pg_stat_force_next_flush()`)
-		require.NoError(t, err)
-		return b.Count(t, `
-select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))
-    + (select sum(idx_tup_read) from pg_stat_user_indexes where relname in ('dead_letter', 'inbox_key'))
-from pg_stat_user_tables where relname in ('dead_letter', 'inbox_key')`)
-	}
 	letters(t, session, "held-0", 0, 0)
 	batches(10)
 	require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 40, inbox.Parked: 10}, outcomes)
 	const stored, asked = 5_000, 20
 	letters(t, session, "held-' || n || '", 1, stored)
 	letters(t, session, "held-0", stored+1, 2*stored)
-	before := read()
+	before := b.countReads(t, session)
 	batches(asked)
-	require.Less(t, read()-before, 60*asked)
+	require.Less(t, b.countReads(t, session)-before, 60*asked)
 	require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 100, inbox.Parked: 50}, outcomes)
+}
+
+// countReads counts the rows of dead letters and keys that the session has read.
+func (b *bundle) countReads(t *testing.T, session *pgxpool.Pool) int {
+	t.Helper()
+	_, err := session.Exec(t.Context(), `select pg_stat_force_next_flush()`)
+	require.NoError(t, err)
+	return b.Count(t, `
+select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))
+    + (select sum(idx_tup_read) from pg_stat_user_indexes where relname in ('dead_letter', 'inbox_key'))
+from pg_stat_user_tables where relname in ('dead_letter', 'inbox_key')`)
+}
+
+func TestARoundPassesEachParkedKeyOnce(t *testing.T) {
+	t.Parallel()
+	b := fresh(t)
+	b.Config.Order = inbox.Strict
+	session := b.onOneConnection(t)
+	const stuck, resumed = 100, 1_000
+	letters(t, session, "a-' || n || '", 1, stuck)
+	letters(t, session, "b-' || n || '", stuck+1, stuck+resumed)
+	b.Exec(t, `update dead_letter set class = 'parked' where key_start like 'b%'`)
+	before := b.countReads(t, session)
+	replayer := inbox.NewReplayer(b.Inbox(t), muxOf(effect).HandleMessage)
+	require.NoError(t, replayer.ResumeRound(t.Context()))
+	require.Equal(t, resumed, b.Count(t, `select count(*) from dead_letter where attempts = 2`))
+	require.Less(t, b.countReads(t, session)-before, 50*(stuck+resumed))
 }
 
 // letters stores dead letters without a version that hold their keys. The key may name its n.

@@ -31,7 +31,7 @@ select k.key, d.id, d.attempts, d.version > k.version + 1 from public.inbox_key 
 cross join lateral (select id, class, version, attempts from public.dead_letter
     where consumer = k.consumer and key_start = convert_to(k.key, 'UTF8') and state = 'waiting' and holds
     order by version, id limit 1) d
-where k.consumer = $1 and (k.key > $2 or k.key = $2 and $3) and k.parked_from is not null and d.class = 'parked'
+where k.consumer = $1 and k.key >= $2 and (k.key > $2 or $3) and k.parked_from is not null and d.class = 'parked'
     and (d.version <= k.version + 1 or d.version - k.version - 1 <= (
         select count(distinct o.version) from public.dead_letter o
         where o.consumer = k.consumer and o.key_start = convert_to(k.key, 'UTF8') and o.state = 'discarded'
@@ -41,7 +41,7 @@ order by k.key limit 1`
 	// A consumer that is not strict any more runs every parked event.
 	selectParked = `
 select convert_from(d.key_start, 'UTF8'), d.id, d.attempts, false from public.dead_letter d
-where d.consumer = $1 and (d.key_start > convert_to($2, 'UTF8') or d.key_start = convert_to($2, 'UTF8') and $3)
+where d.consumer = $1 and d.key_start >= convert_to($2, 'UTF8') and (d.key_start > convert_to($2, 'UTF8') or $3)
     and d.state = 'waiting' and d.class = 'parked'
 order by d.key_start, d.version, d.id limit 1`
 )

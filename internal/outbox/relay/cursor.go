@@ -294,7 +294,7 @@ update public.outbox_cursor set %s where epoch = $1 returning pg_current_xact_id
 func (c *cursor) change(
 	ctx context.Context, also *pgx.Batch, set string, args ...any,
 ) (xid uint64, paused bool, err error) {
-	ctx, cancel := withStatementTimeout(ctx)
+	ctx, cancel := withBatchTimeout(ctx, also)
 	defer cancel()
 	sql, args := fmt.Sprintf(changeSQL, set), append([]any{c.epoch}, args...)
 	if also == nil || also.Len() == 0 {

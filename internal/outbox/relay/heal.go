@@ -133,6 +133,7 @@ func (l *leader) storeCheck(
 			e.headers, e.Data, e.origin.Time)
 	}
 	if len(lost) > 0 {
+		batch.Queue(`set local statement_timeout = 0`) // the next statement may change every key
 		batch.Queue(renumberSQL, append(versionsOf(lost), l.publishedTo())...)
 	}
 	batch.Queue(forgetPointsAboveSQL, plan)

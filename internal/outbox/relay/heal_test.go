@@ -471,3 +471,19 @@ func TestAHealStopsForAPauseAndAStop(t *testing.T) {
 	w.leadAndSettle()
 	w.requireWhole()
 }
+
+func TestAHealTakesItsTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.leadAndSettle()
+	w.lose("a")
+	w.lead()
+	w.exec(`
+		create function wait() returns trigger language plpgsql as 'begin perform pg_sleep(1.2); return null; end';
+		create trigger waits before insert on outbox_key for each statement execute function wait()`)
+	_, err := w.conn.Exec(t.Context(), `set statement_timeout = '1s'`)
+	require.NoError(t, err)
+	w.settle()
+	require.Equal(t, int64(1), w.count(`select count(*) from outbox_lost`))
+	w.requireWhole()
+}

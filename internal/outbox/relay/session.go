@@ -12,11 +12,20 @@ import (
 // statementTimeout ends a statement on this side when the server does not answer. The session ends with it.
 const statementTimeout = 40 * time.Second
 
-var errNoAnswer = fmt.Errorf("no answer from PostgreSQL in %s", statementTimeout)
+var errNoAnswer = errors.New("PostgreSQL has not answered in time")
 
 // A stop does not cut statements off: a page that was sent is recorded.
 func withStatementTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(context.WithoutCancel(ctx), statementTimeout, errNoAnswer)
+	return withBatchTimeout(ctx, nil)
+}
+
+// withBatchTimeout gives each statement of a batch some time more: a heal may have a million.
+func withBatchTimeout(ctx context.Context, batch *pgx.Batch) (context.Context, context.CancelFunc) {
+	limit := statementTimeout
+	if batch != nil {
+		limit += time.Duration(batch.Len()) * 10 * time.Millisecond
+	}
+	return context.WithTimeoutCause(context.WithoutCancel(ctx), limit, errNoAnswer)
 }
 
 // settingsSQL makes a session fit to lead.

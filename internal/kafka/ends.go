@@ -107,11 +107,12 @@ func (p *Publisher) EachEnd(
 }
 
 // ReadLog returns the first records from one offset to before another. Each message's context has its record's place.
+// Unlike a consumer it reads every offset: those of open and aborted transactions, and of the marks that end one.
 func (p *Publisher) ReadLog(
 	ctx context.Context, topic string, partition int32, from, to int64,
 ) (records []*message.Message, err error) {
 	err = Ask(ctx, p.cfg, fmt.Sprintf("read %s/%d from %d", topic, partition, from), func(c Cluster) error {
-		found, _, err := c.fetch(topic, partition, from, scanBytes)
+		found, _, err := c.fetch(topic, partition, from, scanBytes, sarama.ReadUncommitted)
 		for _, r := range found {
 			if r.Offset < to {
 				records = append(records, decode(ctx, "", r, nil))

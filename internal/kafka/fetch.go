@@ -49,7 +49,7 @@ func (c Cluster) scan(
 		if err := c.ctx.Err(); err != nil {
 			return next, err
 		}
-		records, after, err := c.fetch(topic, partition, next, bytes)
+		records, after, err := c.fetch(topic, partition, next, bytes, sarama.ReadCommitted)
 		if errors.Is(err, sarama.ErrOffsetOutOfRange) {
 			after, err = c.oldestAfter(topic, partition, next, err)
 		}
@@ -84,9 +84,9 @@ func (c Cluster) oldestAfter(topic string, partition int32, offset int64, outOfR
 }
 
 // fetch bypasses sarama's consumer, which does not report the end of the log. next is the offset after the read
-// batches.
+// batches. ReadUncommitted includes the marks that end transactions, as records.
 func (c Cluster) fetch(
-	topic string, partition int32, offset int64, bytes int32,
+	topic string, partition int32, offset int64, bytes int32, isolation sarama.IsolationLevel,
 ) (records []*sarama.ConsumerMessage, next int64, err error) {
 	var block *sarama.FetchResponseBlock
 	err = c.settled(topic, func() error {
@@ -95,7 +95,7 @@ func (c Cluster) fetch(
 			return fmt.Errorf("find leader: %w", err)
 		}
 		request := &sarama.FetchRequest{
-			Version: fetchVersion, MaxBytes: sarama.MaxResponseSize, Isolation: sarama.ReadCommitted, SessionEpoch: -1,
+			Version: fetchVersion, MaxBytes: sarama.MaxResponseSize, Isolation: isolation, SessionEpoch: -1,
 		}
 		request.AddBlock(topic, partition, offset, bytes, epoch)
 		answer, err := leader.Fetch(request)
@@ -113,13 +113,13 @@ func (c Cluster) fetch(
 	if err != nil {
 		return nil, offset, err
 	}
-	records, next = extract(topic, partition, offset, block)
+	records, next = extract(topic, partition, offset, block, isolation)
 	return records, next, nil
 }
 
 // extract: a broker lists aborted transactions for all batches together; with any, extract takes only the first batch.
 func extract(
-	topic string, partition int32, offset int64, block *sarama.FetchResponseBlock,
+	topic string, partition int32, offset int64, block *sarama.FetchResponseBlock, isolation sarama.IsolationLevel,
 ) (records []*sarama.ConsumerMessage, next int64) {
 	next = offset
 	for i, set := range block.RecordsSet {
@@ -128,7 +128,7 @@ func extract(
 			break
 		}
 		next = batch.LastOffset() + 1
-		if batch.Control || aborted(batch, block.AbortedTransactions) {
+		if isolation == sarama.ReadCommitted && batch.Control || aborted(batch, block.AbortedTransactions) {
 			continue
 		}
 		for _, r := range batch.Records {

@@ -17,21 +17,22 @@ func TestExtractLeavesOutHiddenRecords(t *testing.T) {
 		change(b)
 		return &sarama.FetchResponseBlock{RecordsSet: []*sarama.Records{{RecordBatch: b}}}
 	}
-	records, next := extract("t", 0, 11, batch(func(*sarama.RecordBatch) {}))
+	const committed = sarama.ReadCommitted
+	records, next := extract("t", 0, 11, batch(func(*sarama.RecordBatch) {}), committed)
 	require.Len(t, records, 2)
 	require.EqualValues(t, 11, records[0].Offset)
 	require.EqualValues(t, 13, next)
 
-	records, next = extract("t", 0, 10, batch(func(b *sarama.RecordBatch) { b.Control = true }))
+	records, next = extract("t", 0, 10, batch(func(b *sarama.RecordBatch) { b.Control = true }), committed)
 	require.Empty(t, records)
 	require.EqualValues(t, 13, next)
 
 	for first, shown := range map[int64]int{10: 0, 3: 0, 13: 3} {
 		block := batch(func(*sarama.RecordBatch) {})
 		block.AbortedTransactions = []*sarama.AbortedTransaction{{ProducerID: 7, FirstOffset: first}}
-		records, _ = extract("t", 0, 10, block)
+		records, _ = extract("t", 0, 10, block, committed)
 		require.Len(t, records, shown, "a transaction that began at %d", first)
 	}
-	_, next = extract("t", 0, 10, &sarama.FetchResponseBlock{})
+	_, next = extract("t", 0, 10, &sarama.FetchResponseBlock{}, committed)
 	require.EqualValues(t, 10, next)
 }

@@ -278,7 +278,7 @@ func (c Cluster) matches(topic string, partition int32, p event.Point, at groupO
 
 // recordTime returns a record's append time in milliseconds since 1970; 0 without a record.
 func (c Cluster) recordTime(topic string, partition int32, offset int64) (int64, error) {
-	records, _, err := c.fetch(topic, partition, offset, oneBatch)
+	records, _, err := c.fetch(topic, partition, offset, oneBatch, sarama.ReadCommitted)
 	if err != nil || len(records) == 0 || records[0].Offset != offset {
 		return 0, err
 	}

@@ -83,6 +83,39 @@ func TestRelayToKafka(t *testing.T) {
 	require.Contains(t, entries(t, kafkatest.ReadAll(t, brokers, topic, 121)), smallOf(t, pool))
 }
 
+// The mark that ends a transaction is an offset without a record.
+func TestAnotherProducersTransactionsStopNothing(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	other := newTransactions(t, brokers)
+	cfg := testRelayConfig(t, pool, newKafkaPublisher(t, brokers, testLease/3))
+	cfg.Topics, cfg.lookAgain = []string{topic}, time.Millisecond
+	for _, end := range []func() error{other.CommitTxn, other.AbortTxn, other.CommitTxn} {
+		r := startRelay(t, cfg)
+		e := newEvent("k")
+		e.Topic = topic
+		commit(t, o, pool, e)
+		awaitCaughtUp(t, pool)
+		r.stop()
+		require.NoError(t, other.BeginTxn())
+		_, _, err := other.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("x")})
+		require.NoError(t, err)
+		require.NoError(t, end())
+	}
+}
+
+func newTransactions(t testing.TB, brokers []string) sarama.SyncProducer {
+	t.Helper()
+	settings := kafka.Config{Brokers: brokers}.Producer()
+	settings.Producer.Transaction.ID = kafkatest.Group(t)
+	producer, err := sarama.NewSyncProducer(brokers, settings)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, producer.Close()) })
+	return producer
+}
+
 func TestASlowBrokerParksNoKey(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

@@ -284,18 +284,20 @@ func (c *call) sendKey(ctx context.Context, conn *connection, indexes []int, are
 		if !c.begin(ctx, i) {
 			return nil
 		}
-		err := explain(conn.Publish(c.topic, c.msgs[i]))
+		err := conn.Publish(c.topic, c.msgs[i])
+		if err == nil {
+			c.note(i, nil)
+			continue
+		}
 		if isOfOneRecord(err) && !areAlone {
 			c.note(i, errWaiting)
 			return indexes[n:]
 		}
-		c.note(i, err)
-		if err != nil {
-			for _, behind := range indexes[n+1:] {
-				c.note(behind, ErrNotSent)
-			}
-			return nil
+		c.note(i, explain(err))
+		for _, behind := range indexes[n+1:] {
+			c.note(behind, ErrNotSent)
 		}
+		return nil
 	}
 	return nil
 }

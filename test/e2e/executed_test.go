@@ -37,10 +37,10 @@ var executed = []string{
 // committed row to Kafka's acknowledgement. A function counts if each of two signups runs it, because background work
 // rarely runs during both.
 const (
-	maxSignupFunctions = 292
-	maxSignupFiles     = 66
-	maxWalkFunctions   = 86 // of them 16 compare the acknowledgements with the ends of the log
-	maxBatchFunctions  = 64
+	maxSignupFunctions = 285
+	maxSignupFiles     = 65
+	maxWalkFunctions   = 80 // of them 16 compare the acknowledgements with the ends of the log
+	maxBatchFunctions  = 60
 )
 
 var (

@@ -238,12 +238,15 @@ func (l *leader) prepare(ctx context.Context, page []record) (settled settlement
 		if changed || err != nil {
 			return settled, changed, err
 		}
+		settled.held = nil // the rows of parked keys are held with the page
 		unseen, reasons := l.unseen(page)
+		if len(unseen) == 0 {
+			return settled, false, nil
+		}
 		waits := slices.ContainsFunc(unseen, func(r record) bool { return l.parked[r.key()] == 0 })
 		if waits {
 			l.note(unseen, reasons)
 		}
-		settled.held = nil // the rows of parked keys are held with the page
 		unseen = l.settle(unseen, reasons, &settled, waits && l.mayPark(reasons, attempt, time.Since(began)))
 		if len(unseen) == 0 {
 			return settled, false, nil
@@ -371,12 +374,13 @@ func (l *leader) account(records []record, call *publishCall) {
 	}
 	for i, why := range call.results {
 		switch p := records[i].end; {
-		case errors.Is(p.err, errNotNext) && why == nil:
-			call.results[i] = errNotNext
-		case p.err != nil && why == nil:
-			call.results[i] = errNotClean
-		case hasFailed(why):
+		case why != nil && hasFailed(why):
 			p.err = why // it may park keys if a pass fails again
+		case why != nil:
+		case errors.Is(p.err, errNotNext):
+			call.results[i] = errNotNext
+		case p.err != nil:
+			call.results[i] = errNotClean
 		}
 	}
 }

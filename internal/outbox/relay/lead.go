@@ -190,7 +190,7 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 		return resting, err
 	}
 	w.position, w.complete = page[len(page)-1].Position, !more
-	if settled.batch().Len() > 0 {
+	if settled.batch() != nil {
 		if _, err := l.storeSettled(ctx, w, nil, settled); err != nil {
 			return resting, err
 		}

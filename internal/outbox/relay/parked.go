@@ -112,7 +112,11 @@ select r.* from unnest($1::text[], $2::text[], $3::bigint[]) as r (topic, key, p
 where not exists (select from public.outbox_discarded d where d.position = r.position)
 on conflict (topic, key, position) do nothing`
 
+// batch returns nil if there is nothing to store.
 func (s settlement) batch() *pgx.Batch {
+	if len(s.parked)+len(s.held) == 0 {
+		return nil
+	}
 	batch := &pgx.Batch{}
 	queueParked(batch, s.parked)
 	if len(s.held) > 0 {

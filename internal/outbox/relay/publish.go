@@ -45,10 +45,15 @@ func (l *leader) cutCall(unsent []record) (part, rest []record) {
 	return unsent[:n], unsent[n:]
 }
 
-// shortenCalls is for a broker that takes only some of the records in time.
-func (l *leader) shortenCalls(results []error) {
-	isLate := func(why error) bool { return isUnfinished(why) && !errors.Is(why, errNotClean) }
-	if l.ends != nil && slices.ContainsFunc(results, isLate) {
+// adaptCalls sends singly after a call that failed as a whole, until one takes all. Calls are shorter for a broker that
+// takes only some of the records in time.
+func (l *leader) adaptCalls(results []error) {
+	if countFailed(results) == 0 {
+		l.singly = false
+		return
+	}
+	l.singly = slices.ContainsFunc(results, isWholeCall) || l.singly && slices.ContainsFunc(results, hasFailed)
+	if l.ends != nil && slices.ContainsFunc(results, isUnfinished) {
 		l.callLimit = max(len(results)/2, 1)
 	}
 }
@@ -118,9 +123,8 @@ func (l *leader) transmit(ctx context.Context, records []record) ([]error, error
 	if err := l.pingUntil(ctx, call.ended, l.cfg.PublishTimeout+(l.cfg.Lease-l.cfg.PublishTimeout)/2); err != nil {
 		return nil, err
 	}
-	l.singly = slices.ContainsFunc(call.results, isWholeCall) || l.singly && slices.ContainsFunc(call.results, hasFailed)
+	l.adaptCalls(call.results)
 	l.account(records, call)
-	l.shortenCalls(call.results)
 	l.logTaken(ctx, records, call.results)
 	return call.results, nil
 }

@@ -113,15 +113,16 @@ func TestTheBrokerWritesTheTimesOfRecords(t *testing.T) {
 	cfg, made, old := kafka.Config{Brokers: brokers}, kafkatest.Group(t), kafkatest.Group(t)
 	byProducer := &sarama.TopicDetail{NumPartitions: 1, ReplicationFactor: 1}
 	require.NoError(t, kafkatest.Admin(t, brokers).CreateTopic(old, byProducer, false))
-	settings, err := kafka.DescribeTopics(t.Context(), cfg, old)
-	require.NoError(t, err)
-	require.True(t, settings[old].CreateTime)
+	testkit.Until(t, func() bool { // a broker knows a new topic a moment later
+		settings, err := kafka.DescribeTopics(t.Context(), cfg, old)
+		return err == nil && settings[old].CreateTime
+	})
 	topics := []kafka.Topic{{Name: made, Partitions: 1}, {Name: old, Partitions: 1}}
 	for range 2 {
 		require.NoError(t, kafka.EnsureTopics(t.Context(), cfg, topics...))
 	}
 	testkit.Until(t, func() bool {
-		settings, err = kafka.DescribeTopics(t.Context(), cfg, made, old)
+		settings, err := kafka.DescribeTopics(t.Context(), cfg, made, old)
 		return err == nil && !settings[made].CreateTime && !settings[old].CreateTime
 	})
 	if !kafkatest.IsReal() {

@@ -1,7 +1,6 @@
 package customer
 
 import (
-	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -49,9 +48,13 @@ func newHandler(
 
 // CreateSignup answers POST /v1/signups.
 func (a *api) CreateSignup(w http.ResponseWriter, r *http.Request, _ openapi.CreateSignupParams) {
-	key, keyErr := web.IdempotencyKey(r)
+	key, err := web.IdempotencyKey(r)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
 	body, err := web.Decode[openapi.SignupRequest](w, r)
-	if err := cmp.Or(keyErr, err); err != nil {
+	if err != nil {
 		web.WriteProblem(w, r, err)
 		return
 	}
@@ -119,16 +122,26 @@ func (a *api) HeadCustomer(w http.ResponseWriter, r *http.Request, id openapi.Cu
 
 // RenameCustomer answers PATCH /v1/customers/{id}.
 func (a *api) RenameCustomer(w http.ResponseWriter, r *http.Request, id openapi.CustomerID) {
-	keyErr := refuseIdempotencyKey(r, "expected_version makes it safe to repeat")
-	userID, idErr := domain.ParseUserID(id)
-	body, err := web.Decode[openapi.RenameRequest](w, r)
-	if err := cmp.Or(keyErr, idErr, err); err != nil {
+	if err := refuseIdempotencyKey(r, "expected_version makes it safe to repeat"); err != nil {
 		web.WriteProblem(w, r, err)
 		return
 	}
-	matchErr := web.CheckIfMatch(r, body.ExpectedVersion)
+	userID, err := domain.ParseUserID(id)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	body, err := web.Decode[openapi.RenameRequest](w, r)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	if err := web.CheckIfMatch(r, body.ExpectedVersion); err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
 	name, err := domain.ParseName(body.Name)
-	if err := cmp.Or(matchErr, err); err != nil {
+	if err != nil {
 		web.WriteProblem(w, r, err)
 		return
 	}
@@ -149,9 +162,12 @@ func (a *api) CreateVerification(w http.ResponseWriter, r *http.Request) {
 		a.pressButton(w, r)
 		return
 	}
-	keyErr := refuseIdempotencyKey(r, "a token may be used again")
+	if err := refuseIdempotencyKey(r, "a token may be used again"); err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
 	body, err := web.Decode[openapi.VerificationRequest](w, r)
-	if err := cmp.Or(keyErr, err); err != nil {
+	if err != nil {
 		web.WriteProblem(w, r, err)
 		return
 	}

@@ -82,7 +82,7 @@ func (h *half) finding(rule Rule, kind Kind, f fact) Finding {
 
 func (h *half) suspect(rule Rule, kind Kind, f fact) { h.look.suspect(h.finding(rule, kind, f)) }
 
-// cannot counts a fact of which nothing shows whether it is such a finding.
+// cannot counts a fact that may be such a finding, where nothing shows it.
 func (h *half) cannot(rule Rule, kind Kind, f fact, why Reason) {
 	if h.judges(h.finding(rule, kind, f)) {
 		h.look.cannot(h.subject, why, 1)

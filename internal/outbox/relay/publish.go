@@ -45,8 +45,8 @@ func (l *leader) cutCall(unsent []record) (part, rest []record) {
 	return unsent[:n], unsent[n:]
 }
 
-// adaptCalls sends singly after a call that failed as a whole, until one takes all. Calls are shorter for a broker that
-// takes only some of the records in time.
+// adaptCalls sends singly after a call that failed as a whole, while records still fail. Calls are shorter for a broker
+// that takes only some of the records in time.
 func (l *leader) adaptCalls(results []error) {
 	if countFailed(results) == 0 {
 		l.singly = false

@@ -23,7 +23,7 @@ var (
 // publishCall is the publishing of some records. It may outlive its session; the next call waits for its end.
 type publishCall struct {
 	*Relay
-	singly  bool // the publisher gets one message at a time
+	log     Log // nil: the publisher gets one message at a time
 	results []error
 	ended   chan struct{}
 
@@ -43,11 +43,12 @@ func (c *publishCall) wait(d time.Duration) error {
 	}
 }
 
-func (r *Relay) start(ctx context.Context, records []record, singly bool) *publishCall {
+func (r *Relay) start(ctx context.Context, records []record) *publishCall {
 	c := &publishCall{
-		Relay: r, singly: singly, ended: make(chan struct{}),
+		Relay: r, ended: make(chan struct{}),
 		results: make([]error, len(records)), places: make([]*event.Origin, len(records)),
 	}
+	c.log, _ = r.cfg.Publisher.(Log)
 	r.call = c
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), r.cfg.PublishTimeout, errPublishTimeout)
 	go func() {
@@ -84,9 +85,9 @@ func (c *publishCall) publishTopic(ctx context.Context, topic string, records []
 		messages[i] = records[index].message()
 	}
 	end := c.cfg.Spans.Send(topic, events)
-	publish := c.publishTogether
-	if c.singly {
-		publish = c.publishSingly
+	publish := c.publishSingly
+	if c.log != nil {
+		publish = c.publishTogether
 	}
 	failures := publish(ctx, topic, messages)
 	var first error
@@ -112,64 +113,36 @@ func (c *publishCall) publishTopic(ctx context.Context, topic string, records []
 }
 
 func (c *publishCall) publishTogether(ctx context.Context, topic string, messages []*message.Message) map[int]error {
-	err := c.callPublisher(ctx, topic, messages...)
-	if err == nil {
-		return nil
+	repeated, err := c.log.PublishAcked(ctx, topic, messages...)
+	if repeated {
+		c.repeated.Store(true)
 	}
 	if partial, is := errors.AsType[FailedIndexes](err); is {
 		return partial.FailedIndexes()
 	}
-	if len(messages) > 1 {
-		err = wholeCallError{err}
-	}
-	failures := make(map[int]error, len(messages))
+	failures := map[int]error{}
 	for i := range messages {
 		failures[i] = err
 	}
 	return failures
 }
 
+// publishSingly gives a publisher that reports no indexes one message per call: an error is of that message.
 func (c *publishCall) publishSingly(ctx context.Context, topic string, messages []*message.Message) map[int]error {
 	failures, failed := map[int]error{}, map[string]bool{}
 	for i, m := range messages {
 		key := m.Metadata.Get(event.KeyMetadata)
 		switch {
 		case failed[key]:
+			continue
 		case ctx.Err() != nil:
-			failures[i] = wholeCallError{context.Cause(ctx)}
+			failures[i] = unfinishedError{context.Cause(ctx)}
 		default:
-			if why := c.publishTogether(ctx, topic, messages[i:i+1])[0]; why != nil {
-				failures[i], failed[key] = why, true
-			}
+			failures[i] = c.cfg.Publisher.Publish(topic, m)
 		}
+		failed[key] = failures[i] != nil
 	}
 	return failures
-}
-
-func (c *publishCall) callPublisher(ctx context.Context, topic string, messages ...*message.Message) error {
-	switch p := c.cfg.Publisher.(type) {
-	case Log:
-		repeated, err := p.PublishAcked(ctx, topic, messages...)
-		if repeated {
-			c.repeated.Store(true)
-		}
-		return err
-	case ContextPublisher:
-		return p.PublishContext(ctx, topic, messages...)
-	}
-	return c.cfg.Publisher.Publish(topic, messages...)
-}
-
-// wholeCallError marks a call that failed as a whole: the next attempt makes a call for each message.
-type wholeCallError struct{ error }
-
-func (e wholeCallError) Unwrap() error  { return e.error }
-func (wholeCallError) Permanent() bool  { return false }
-func (wholeCallError) Unfinished() bool { return true }
-
-func isWholeCall(why error) bool {
-	_, is := errors.AsType[wholeCallError](why)
-	return is
 }
 
 func classOf(why error) string {

@@ -22,9 +22,9 @@ import (
 type Config struct {
 	// Connect opens connections to the primary, not through a pooler of transactions.
 	Connect func(context.Context) (*pgx.Conn, error)
-	// Publisher takes the events, a page of a topic per call. Its nil means that they are durably taken, in the order
-	// of the call. For its errors see [FailedIndexes], [Permanent] and [Unfinished]; after another error the relay
-	// sends each message again alone. With a [Log] the relay also heals.
+	// Publisher takes the events. Its nil means that they are durably taken, in the order of the call. For its errors
+	// see [Permanent] and [Unfinished]. A [Log] gets a page of a topic per call, and the relay also heals; any other
+	// publisher gets one event per call.
 	Publisher message.Publisher
 	// Destination is the state of the publisher's server. While it is down no key is parked. Optional.
 	Destination Destination
@@ -142,12 +142,7 @@ func (c Config) validate() error {
 	return e.Err()
 }
 
-// ContextPublisher is called instead of Publish. Its context ends when the call must.
-type ContextPublisher interface {
-	PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error
-}
-
-// FailedIndexes is an error of a call with the indexes of its failed messages. All others are taken. A key's later
+// FailedIndexes is an error of a [Log] with the indexes of a call's failed messages. All others are taken. A key's later
 // messages must not have been taken before its first failed one.
 type FailedIndexes interface {
 	error

@@ -20,8 +20,8 @@ import (
 // Log is a publisher whose log can be read. With one, the relay notices when the database or the log went back, and
 // heals it. The relay must be the only writer of its topics.
 type Log interface {
-	// PublishAcked publishes like a [ContextPublisher]. The context of each acknowledged message then has its record's
-	// place, as an [event.Origin]. repeated reports that a record may be on the log twice.
+	// PublishAcked publishes until ctx ends. The context of each acknowledged message then has its record's place, as
+	// an [event.Origin]. repeated reports that a record may be on the log twice. See [FailedIndexes] for the error.
 	PublishAcked(ctx context.Context, topic string, msgs ...*message.Message) (repeated bool, err error)
 	// PartitionOf returns the partition of a key in a topic with so many.
 	PartitionOf(key string, partitions int32) int32
@@ -146,6 +146,7 @@ var (
 // unfinishedError keeps a key from being parked for it.
 type unfinishedError struct{ error }
 
+func (e unfinishedError) Unwrap() error  { return e.error }
 func (unfinishedError) Unfinished() bool { return true }
 
 func (e *ends) place(r *record) *end {

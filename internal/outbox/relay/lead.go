@@ -20,9 +20,8 @@ type leader struct {
 	parked  map[key]int // the attempts of each parked key; only the leader parks and releases
 	flushAt time.Time
 
-	callLimit int // records of a call; fewer while a broker with a log is slow
+	callLimit int // records of a call; fewer while the publisher is slow
 
-	singly   bool      // a call failed without a report which messages
 	takenAt  time.Time // the publisher took a record
 	failedAt time.Time
 	parkedAt time.Time // keys were parked after it took none

@@ -87,6 +87,9 @@ func (l *ledger) Publish(topic string, msgs ...*message.Message) error {
 	}
 	close(l.changed)
 	l.changed = make(chan struct{})
+	if partial { // of one message, as the relay calls a publisher without a log
+		return failed.Failed[0]
+	}
 	return err
 }
 

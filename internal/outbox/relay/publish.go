@@ -45,15 +45,9 @@ func (l *leader) cutCall(unsent []record) (part, rest []record) {
 	return unsent[:n], unsent[n:]
 }
 
-// adaptCalls sends singly after a call that failed as a whole, while records still fail. Calls are shorter for a broker
-// that takes only some of the records in time.
-func (l *leader) adaptCalls(results []error) {
-	if countFailed(results) == 0 {
-		l.singly = false
-		return
-	}
-	l.singly = slices.ContainsFunc(results, isWholeCall) || l.singly && slices.ContainsFunc(results, hasFailed)
-	if l.ends != nil && slices.ContainsFunc(results, isUnfinished) {
+// shortenCalls is for a publisher that takes only some of the records in time.
+func (l *leader) shortenCalls(results []error) {
+	if slices.ContainsFunc(results, isUnfinished) {
 		l.callLimit = max(len(results)/2, 1)
 	}
 }
@@ -119,11 +113,11 @@ func (l *leader) transmit(ctx context.Context, records []record) ([]error, error
 	if err := l.expect(ctx, records); err != nil {
 		return nil, err
 	}
-	call := l.start(ctx, records, l.singly)
+	call := l.start(ctx, records)
 	if err := l.pingUntil(ctx, call.ended, l.cfg.PublishTimeout+(l.cfg.Lease-l.cfg.PublishTimeout)/2); err != nil {
 		return nil, err
 	}
-	l.adaptCalls(call.results)
+	l.shortenCalls(call.results)
 	l.account(records, call)
 	l.logTaken(ctx, records, call.results)
 	return call.results, nil

@@ -51,6 +51,11 @@ limit $8`
 
 const republishPage = 500
 
+// ContextPublisher is a publisher whose call ends with its context.
+type ContextPublisher interface {
+	PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error
+}
+
 // Republish sends published events that are still kept again: same ids, same versions, in the order of their positions.
 // It returns how many were sent, also with an error; of a topic's call that failed in part, none are counted.
 //

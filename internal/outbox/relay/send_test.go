@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -18,74 +17,78 @@ import (
 func records(keys ...string) []record {
 	list := make([]record, len(keys))
 	for i, key := range keys {
-		list[i] = record{Position: int64(i + 1), Event: event.Event{Topic: testTopic, ID: key, Key: key}}
+		list[i] = record{Position: int64(i + 1), Event: event.Event{Topic: testTopic, ID: key, Key: key, Version: 1}}
 	}
 	return list
 }
 
-func sendTo(t *testing.T, timeout time.Duration, p funcPublisher, singly bool, keys ...string) []error {
+func sendTo(t *testing.T, timeout time.Duration, p message.Publisher, keys ...string) []error {
 	t.Helper()
 	m, err := newMetrics(nil)
 	require.NoError(t, err)
 	r := &Relay{metrics: m, cfg: Config{PublishTimeout: timeout, Publisher: p}}
-	call := r.start(t.Context(), records(keys...), singly)
+	call := r.start(t.Context(), records(keys...))
 	require.NoError(t, call.wait(testTimeout))
 	return call.results
 }
 
+type funcLog struct {
+	Log
+
+	publish func(ctx context.Context) error
+}
+
+func (l funcLog) PublishAcked(ctx context.Context, _ string, _ ...*message.Message) (bool, error) {
+	return false, l.publish(ctx)
+}
+
+func (funcLog) Publish(string, ...*message.Message) error { panic("PublishAcked is preferred") }
+func (funcLog) Close() error                              { return nil }
+
 func TestWhatFollowsAFailureIsHeldBack(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("failed")
-	results := sendTo(t, testTimeout, func(context.Context, string, ...*message.Message) error {
+	results := sendTo(t, testTimeout, funcLog{publish: func(context.Context) error {
 		return &partialError{Failed: map[int]error{2: failed, 4: failed, 7: failed, -1: failed}}
-	}, false, "a", "b", "a", "c", "b", "a")
+	}}, "a", "b", "a", "c", "b", "a")
 	require.Equal(t, []error{nil, nil, failed, nil, failed, errBehind}, results)
 }
 
-type funcPublisher func(ctx context.Context, topic string, msgs ...*message.Message) error
-
-func (p funcPublisher) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
-	return p(ctx, topic, msgs...)
-}
-
-func (funcPublisher) Publish(string, ...*message.Message) error { panic("PublishContext is preferred") }
-func (funcPublisher) Close() error                              { return nil }
-
-func TestPublishContextGetsTheTimeout(t *testing.T) {
+func TestALogGetsTheTimeout(t *testing.T) {
 	t.Parallel()
-	for _, singly := range []bool{false, true} {
-		results := sendTo(t, time.Millisecond, func(ctx context.Context, _ string, _ ...*message.Message) error {
-			<-ctx.Done()
-			return context.Cause(ctx)
-		}, singly, "a", "b")
-		require.ErrorIs(t, results[0], errPublishTimeout)
-		require.ErrorIs(t, results[1], errPublishTimeout)
-		require.True(t, isUnfinished(results[1]))
-	}
+	results := sendTo(t, time.Millisecond, funcLog{publish: func(ctx context.Context) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}}, "a", "b")
+	require.ErrorIs(t, results[0], errPublishTimeout)
+	require.ErrorIs(t, results[1], errPublishTimeout)
 }
 
-func TestAWholeCallThatFailsIsSentOneByOne(t *testing.T) {
+func TestAPublisherWithoutALogGetsOneEventPerCall(t *testing.T) {
 	t.Parallel()
 	poison := &permanentError{Reason: "poison"}
+	l := newLedger()
 	var sent []string
-	publish := func(_ context.Context, _ string, msgs ...*message.Message) error {
-		for _, m := range msgs {
-			sent = append(sent, m.Metadata[event.KeyMetadata])
-		}
-		if slices.Contains(sent[len(sent)-len(msgs):], "bad") {
+	l.Follow(func(_ int, _ string, msgs []*message.Message) error {
+		require.Len(t, msgs, 1)
+		sent = append(sent, msgs[0].Metadata[event.KeyMetadata])
+		if msgs[0].Metadata[event.KeyMetadata] == "bad" {
 			return poison
 		}
 		return nil
-	}
-	keys := []string{"a", "bad", "a", "bad", "b"}
-	for _, why := range sendTo(t, testTimeout, publish, false, keys...)[:2] {
-		require.ErrorIs(t, why, poison)
-		require.False(t, hasFailed(why), "no key is parked for it")
-		require.False(t, isPermanent(why))
-	}
-	sent = nil
-	require.Equal(t, []error{nil, poison, nil, errBehind, nil}, sendTo(t, testTimeout, publish, true, keys...))
+	})
+	require.Equal(t, []error{nil, poison, nil, errBehind, nil}, sendTo(t, testTimeout, l, "a", "bad", "a", "bad", "b"))
 	require.Equal(t, []string{"a", "bad", "a", "b"}, sent)
+}
+
+func TestAnEventWhoseTurnDidNotComeHasNotFailed(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	for _, why := range sendTo(t, -1, l, "a", "b") {
+		require.ErrorIs(t, why, errPublishTimeout)
+		require.True(t, isUnfinished(why))
+	}
+	require.Zero(t, l.CallCount())
 }
 
 // A caller's mark has priority over the error's own, as in failure.Examine.

@@ -195,10 +195,6 @@ where o.position > $1
 order by o.position
 limit $4`
 
-func (c *cursor) page(ctx context.Context, w *window) (page []record, more bool, err error) {
-	return c.read(ctx, pageSQL, w.position, w.after.text, w.text)
-}
-
 // pageBytes bounds the payloads of a page. One larger record is a page of its own.
 const pageBytes = 8 << 20
 

@@ -166,7 +166,7 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 	if w == nil {
 		return resting, l.finishAtRest(ctx)
 	}
-	page, more, err := l.page(ctx, w)
+	page, more, err := l.read(ctx, pageSQL, w.position, w.after.text, w.text)
 	if err != nil {
 		return resting, err
 	}
@@ -236,12 +236,15 @@ func (l *leader) finish(ctx context.Context) error {
 
 func (l *leader) storeSettled(ctx context.Context, w *window, page []record, s settlement) (paused bool, err error) {
 	closes := l.open != nil && w != l.open
-	paused, err = l.storePage(ctx, w, page, s.batch())
+	also := s.batch()
+	paused, err = l.storePage(ctx, w, page, also)
 	l.storedAt = time.Now()
 	if err != nil {
 		return false, err
 	}
-	s.log(ctx, l.cfg.Log)
+	if also != nil {
+		s.log(ctx, l.cfg.Log)
+	}
 	if closes {
 		err = l.storePoint(ctx)
 	}

@@ -102,16 +102,16 @@ func (l *leader) sendPass(ctx context.Context, p *pass, page []record) (stopped 
 		if len(page) == 0 {
 			return false, nil
 		}
-		n, err := l.poll(ctx)
-		if n.paused || err != nil || ctx.Err() != nil {
+		now, err := l.poll(ctx)
+		if now.paused || err != nil || ctx.Err() != nil {
 			return true, cmp.Or(err, ctx.Err())
 		}
 		if err := l.maintain(ctx); err != nil {
 			return true, err
 		}
-		var part []record
-		part, page = l.cutCall(page)
-		part = slices.Clone(part) // the page does not keep the payloads of lost events
+		n := min(l.callLimit, len(page))
+		part := slices.Clone(page[:n]) // the page does not keep the payloads of lost events
+		page = page[n:]
 		parked, err := l.resend(ctx, p, part)
 		if err != nil {
 			return true, err

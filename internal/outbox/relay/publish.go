@@ -14,7 +14,8 @@ func (l *leader) publish(ctx context.Context, page []record) (settled settlement
 	unsent := l.holdParked(page, &settled)
 	began, pauses := time.Now(), failure.Backoff{Min: l.cfg.retryMin, Max: l.cfg.retryMax}
 	for attempt := 1; len(unsent) > 0; attempt++ {
-		part, rest := l.cutCall(unsent)
+		n := min(l.callLimit, len(unsent))
+		part, rest := unsent[:n], unsent[n:]
 		if _, err := l.lookFor(ctx, part); err != nil { // a look gives no row of a stored page another version
 			return settled, err
 		}
@@ -38,18 +39,6 @@ func (l *leader) publish(ctx context.Context, page []record) (settled settlement
 	}
 	l.callLimit = min(2*l.callLimit, l.maxLimit)
 	return settled, nil
-}
-
-func (l *leader) cutCall(unsent []record) (part, rest []record) {
-	n := min(l.callLimit, len(unsent))
-	return unsent[:n], unsent[n:]
-}
-
-// shortenCalls is for a publisher that takes only some of the records in time.
-func (l *leader) shortenCalls(results []error) {
-	if slices.ContainsFunc(results, isUnfinished) {
-		l.callLimit = max(len(results)/2, 1)
-	}
 }
 
 // A publisher that takes no record is probably down: waiting holds up no other key. One that has taken records since
@@ -117,7 +106,9 @@ func (l *leader) transmit(ctx context.Context, records []record) ([]error, error
 	if err := l.pingUntil(ctx, call.ended, l.cfg.PublishTimeout+(l.cfg.Lease-l.cfg.PublishTimeout)/2); err != nil {
 		return nil, err
 	}
-	l.shortenCalls(call.results)
+	if countFailed(call.results) > 0 && slices.ContainsFunc(call.results, isUnfinished) {
+		l.callLimit = max(len(records)/2, 1) // the publisher takes only some of them in time
+	}
 	l.account(records, call)
 	l.logTaken(ctx, records, call.results)
 	return call.results, nil
@@ -143,21 +134,25 @@ func (l *leader) pingUntil(ctx context.Context, done <-chan struct{}, limit time
 }
 
 func (l *leader) note(records []record, results []error) {
-	if slices.Contains(results, nil) {
+	failed := countFailed(results)
+	if failed < len(results) {
 		l.takenAt = time.Now()
 		l.health.well()
 	}
-	failed := slices.IndexFunc(results, isTransient)
-	if failed < 0 {
+	if failed == 0 {
 		return
 	}
-	if !slices.Contains(results, nil) {
+	first := slices.IndexFunc(results, isTransient)
+	if first < 0 {
+		return
+	}
+	if failed == len(results) {
 		l.failedAt = time.Now()
 	}
-	why, e := results[failed], &records[failed].Event
+	why, e := results[first], &records[first].Event
 	l.cfg.Destination.Report(why)
 	l.health.fail(why)
-	l.cfg.Log.Warn("publish failed", "events", countFailed(results), "event_id", e.ID,
+	l.cfg.Log.Warn("publish failed", "events", failed, "event_id", e.ID,
 		"correlation_id", e.CorrelationID(), "error", why)
 }
 

@@ -40,7 +40,7 @@ func (r *reader) look(ctx context.Context) (w *window, page []record, more bool,
 	if w = r.next(n); w == nil || err != nil {
 		return nil, nil, false, err
 	}
-	page, more, err = r.page(ctx, w)
+	page, more, err = r.read(ctx, pageSQL, w.position, w.after.text, w.text)
 	return w, page, more, err
 }
 

@@ -93,7 +93,8 @@ func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
 	w.add("a") // a crash must not forget that the page was not sent
 	n, err := w.poll(t.Context())
 	require.NoError(t, err)
-	page, _, err := w.page(t.Context(), w.next(n))
+	next := w.next(n)
+	page, _, err := w.read(t.Context(), pageSQL, next.position, next.after.text, next.text)
 	require.NoError(t, err)
 	settled, _, err := w.prepare(t.Context(), page)
 	require.NoError(t, err)

@@ -4,9 +4,9 @@
 // # A round
 //
 // A transaction takes its id and its rows' positions before it commits, and commits follow neither order. So the relay
-// remembers a snapshot, done, in the row outbox_cursor. Every row that is visible in it is published. The rows that are
-// visible in the present snapshot and not in done are the next window. Rows of running transactions belong to a later
-// window, and no round waits for them.
+// remembers a snapshot, done, in the row outbox_cursor: every row that is visible in it is published. The rows that are
+// visible in the present snapshot and not in done are the next window. No round waits for a running transaction: its
+// rows belong to a later window.
 //
 // The leader repeats these steps, each in autocommit on its one session:
 //
@@ -22,13 +22,12 @@
 //
 // # Nothing is lost or doubled
 //
-// Visibility is a function of a row's transaction id and a snapshot, and snapshots of one server only grow. So each
-// committed row is in exactly one of the windows done0-C0, C0-C1, C1-C2, and rolled back rows are in none. Savepoints
-// do not matter: id and snapshot are those of the top transaction.
+// Snapshots of one server only grow, so each committed row is in exactly one of the windows done0-C0, C0-C1, C1-C2.
+// Rolled back rows are in none. Savepoints do not matter: id and snapshot are those of the top transaction.
 //
 // A page is stored before it is sent, so a successor sends that page again, and no other. The store's commit reaches
-// the disk after the commits of the page's writers, even if a writer had synchronous_commit = off: a crash of the
-// server takes back no event that was sent.
+// the disk after the commits of the page's writers, even with synchronous_commit = off: a crash of the server takes back
+// no event that was sent.
 //
 // # No key is inverted
 //
@@ -45,14 +44,13 @@
 // landmark with a lower id bounds its position. The lowest of these bounds is the start (snapshot.go).
 //
 // A sequence that was set back puts rows below all landmarks. The first poll that finds the head lower than before
-// forgets them, repairs the sequence, and scans from the beginning of the table. After a restore into another cluster
-// the first leader gives rows new transaction ids (outbox_adopt_cluster).
+// forgets them, repairs the sequence, and scans the whole table. After a restore into another cluster the first leader
+// gives rows new transaction ids (outbox_adopt_cluster).
 //
 // # What went back
 //
 // With a publisher that is a [Log], the relay finds events that the database lost, and records that the log lost
-// (docs/adr/0021-what-went-back-is-healed.md). A round has three more calls, and no more statements while
-// all is well, but one for a point each second:
+// (docs/adr/0021-what-went-back-is-healed.md). A round has three more calls:
 //
 //  1. watchLog, at the start: it looks at partitions of the log whose end is not sure (look.go), and sends the rows and
 //     lost events of an ill one again (heal.go).
@@ -61,37 +59,16 @@
 //
 // # Who leads
 //
-// One relay leads: its session holds an advisory lock, and idle_session_timeout ends the session of a leader that
-// hangs. Each leadership raises the epoch, and every change of the cursor repeats it. A former leader's last call may
-// land late, and doubled, but in order (docs/adr/0003-one-relay-leads.md).
+// The leader's session holds an advisory lock, and idle_session_timeout ends the session of one that hangs. Each
+// leadership raises the epoch, and every change of the cursor repeats it. A former leader's last call may land late, and
+// doubled, but in order (docs/adr/0003-one-relay-leads.md).
 //
 // # Files
 //
-// In the order in which a leader meets them:
-//
-//	config.go      the configuration
-//	relay.go       sessions, one after the other; a follower waits for the lock
-//	session.go     the session: its settings, the lock, notifications
-//	check.go       servers and tables that it refuses
-//	lead.go        the rounds
-//	cursor.go      the cursor's row, windows and pages
-//	snapshot.go    snapshots and landmarks
-//	publish.go     a page is sent, with its attempts
-//	call.go        in it: one call of the publisher
-//	parked.go      in it: keys that are parked, and their held rows
-//	scheduled.go   scheduled events that are due
-//	partitions.go  table partitions, ahead and dropped
-//
-// With a [Log]:
-//
-//	ends.go        the ends of the log: planned, and compared with acknowledgements
-//	baseline.go    the first look at a log that an older edition wrote
-//	look.go        a look at partitions whose end is not sure
-//	refuse.go      findings that wait for a confirmation
-//	heal.go        findings are stored
-//	pass.go        rows and lost events are sent again
-//
-// For operators, with or without a relay: status.go, metrics.go, keys.go, pause.go, lost.go and republish.go.
+// A leader meets config, relay, session and check; lead has the rounds, cursor and snapshot the windows. A page goes
+// through publish, call and parked. scheduled and partitions are its chores. With a [Log], ends plans and compares, look,
+// refuse, heal and pass mend, and baseline takes over a log of an older edition. Operators use status, metrics, keys,
+// pause, lost and republish, with or without a leader.
 //
 // # Not guaranteed
 //
@@ -100,7 +77,6 @@
 // The relay cannot see manual writes: rows with their own xid or position, rows in a partition, another server's
 // changes applied to the table.
 //
-// A poll does not notice a sequence that was set back and has grown past the row's head again. Rows added to a sequence
-// set back may be published out of their key's order. After a restore that lost the sequence's value, a relay must lead
-// before writers start.
+// A poll does not notice a sequence that was set back and has grown past the row's head again: its rows may be published
+// out of their key's order. After a restore that lost the sequence's value, a relay must lead before writers start.
 package relay

@@ -42,16 +42,13 @@ var verbs = map[string]verb{
 
 type change struct {
 	verb
-	Form url.Values // its fields, for the form that repeats them
+	Form    url.Values // its fields, for the form that repeats them
+	Service *client.Service
 
-	service    *client.Service
 	filter     adminapi.DeadLetterFilter
 	dryRun     bool
 	by, reason string
 }
-
-func (c *change) Service() string     { return c.service.Name }
-func (c *change) Environment() string { return c.service.Environment }
 
 // Back is the console's page to show afterwards.
 func (c *change) Back() string {
@@ -84,7 +81,7 @@ func (c *changes) read(r *http.Request, dryRun bool) (*change, error) {
 	service := *found // the change names the environment of its dry run, so that a different one refuses it
 	service.Environment = cmp.Or(service.Environment, form.Get("environment"), c.flow.environment(service.Name))
 	form.Set("environment", service.Environment)
-	asked.service = &service
+	asked.Service = &service
 	if asked.filter, err = filterOf(form); err != nil {
 		return nil, err
 	}
@@ -116,18 +113,18 @@ func replay(ctx context.Context, c *change, progress func(int64)) (adminapi.Resu
 		By: c.by, Reason: c.reason, DryRun: c.dryRun, Filter: c.filter,
 		Force: c.Form.Get("force") != "", AcceptGap: c.Form.Get("accept_gap") != "",
 	}
-	return client.Stream(ctx, c.service, func(done, _ int64) { progress(done) },
+	return client.Stream(ctx, c.Service, func(done, _ int64) { progress(done) },
 		client.Post("/admin/v1/dead-letters/replay", asked))
 }
 
 func release(ctx context.Context, c *change, progress func(int64)) (sum adminapi.Result, err error) {
-	status, err := client.Call[adminapi.OutboxStatus](ctx, c.service, client.Get("/admin/v1/outbox/status", nil))
+	status, err := client.Call[adminapi.OutboxStatus](ctx, c.Service, client.Get("/admin/v1/outbox/status", nil))
 	sum.DryRun = c.dryRun
 	for _, parked := range status.Parked {
 		asked := adminapi.ReleaseRequest{
 			By: c.by, Reason: c.reason, DryRun: c.dryRun, Topic: parked.Topic, Key: parked.Key,
 		}
-		_, err := client.Call[adminapi.Result](ctx, c.service, client.Post("/admin/v1/outbox/release", asked))
+		_, err := client.Call[adminapi.Result](ctx, c.Service, client.Post("/admin/v1/outbox/release", asked))
 		refused, is := errors.AsType[*client.ProblemError](err)
 		switch {
 		case is:
@@ -143,12 +140,12 @@ func release(ctx context.Context, c *change, progress func(int64)) (sum adminapi
 }
 
 func resumeConsumer(ctx context.Context, c *change, _ func(int64)) (adminapi.Result, error) {
-	return client.Call[adminapi.Result](ctx, c.service, client.Post("/admin/v1/consumers/resume",
+	return client.Call[adminapi.Result](ctx, c.Service, client.Post("/admin/v1/consumers/resume",
 		adminapi.ConsumerRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun, Consumer: c.Form.Get("consumer")}))
 }
 
 func resumeRelay(ctx context.Context, c *change, _ func(int64)) (adminapi.Result, error) {
-	return client.Call[adminapi.Result](ctx, c.service, client.Post("/admin/v1/outbox/resume",
+	return client.Call[adminapi.Result](ctx, c.Service, client.Post("/admin/v1/outbox/resume",
 		adminapi.RelayRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun}))
 }
 
@@ -181,9 +178,10 @@ func (c *changes) begin(w http.ResponseWriter, r *http.Request) {
 		c.answer(w, r, http.StatusOK, "plan", outcome{Err: err})
 		return
 	}
-	c.answer(w, r, http.StatusOK, "progress", c.start(context.WithoutCancel(r.Context()), asked))
+	c.answer(w, r, http.StatusOK, "progress", c.start(asked))
 }
 
+// follow shows a change. A POST stops it.
 func (c *changes) follow(w http.ResponseWriter, r *http.Request) {
 	id, _ := strconv.Atoi(r.PathValue("id"))
 	state, known := c.get(id)
@@ -191,49 +189,38 @@ func (c *changes) follow(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	c.answer(w, r, http.StatusOK, "progress", state)
-}
-
-func (c *changes) stop(w http.ResponseWriter, r *http.Request) {
-	id, _ := strconv.Atoi(r.PathValue("id"))
-	if state, known := c.get(id); known {
+	if r.Method == http.MethodPost {
 		state.stop()
 	}
-	c.follow(w, r)
+	c.answer(w, r, http.StatusOK, "progress", state)
 }
-
-const keptOperations = 50
 
 type changes struct {
 	*Console
 
 	mu      sync.Mutex
-	last    int
-	all     map[int]*outcome
+	all     []*outcome // the first has the id 1
 	running sync.WaitGroup
 }
 
 func (c *changes) get(id int) (state outcome, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if known = c.all[id] != nil; known {
-		state = *c.all[id]
+	if known = id > 0 && id <= len(c.all); known {
+		state = *c.all[id-1]
 	}
 	return state, known
 }
 
 // The change ends early when the console does: the service then stops where it is.
-func (c *changes) start(ctx context.Context, asked *change) outcome {
-	ctx, cancel := context.WithCancel(ctx)
+func (c *changes) start(asked *change) outcome {
+	ctx, cancel := context.WithCancel(c.life)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last++
-	delete(c.all, c.last-keptOperations)
-	begun := &outcome{change: asked, ID: c.last, stop: cancel}
-	c.all[c.last] = begun
+	begun := &outcome{change: asked, ID: len(c.all) + 1, stop: cancel}
+	c.all = append(c.all, begun)
 	c.running.Go(func() {
 		defer cancel()
-		defer context.AfterFunc(c.life, cancel)()
 		result, err := asked.run(ctx, asked, func(done int64) {
 			c.mu.Lock()
 			defer c.mu.Unlock()

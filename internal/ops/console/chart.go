@@ -2,7 +2,7 @@ package console
 
 import (
 	"fmt"
-	"slices"
+	"math"
 	"strings"
 	"time"
 
@@ -18,32 +18,36 @@ const (
 
 func stepOf(at time.Time) int { return int(at.Unix()) / int(chartStep.Seconds()) }
 
-// Zero: the service did not answer, at least once.
-func (w *watched) atStep(step int) (found sample) {
-	i, _ := slices.BinarySearchFunc(w.past, step, func(s sample, step int) int { return stepOf(s.at) - step })
-	for ; i < len(w.past) && stepOf(w.past[i].at) == step; i++ {
-		if w.past[i].err != nil {
-			return sample{}
-		}
-		found = w.past[i]
-	}
-	return found
+// A figure is of one station at the end of a step, and joins with those of other stations.
+type figure struct {
+	of   func(old, cur adminapi.Station, seconds float64) *float64
+	join func(a, b float64) float64
 }
 
-type figure func(old, cur adminapi.Station, seconds float64) *float64
+var (
+	passed  = figure{of: rateOf, join: sum}
+	waiting = figure{of: func(_, cur adminapi.Station, _ float64) *float64 { return cur.Waiting }, join: sum}
+	oldest  = figure{of: func(_, cur adminapi.Station, _ float64) *float64 { return cur.AgeSeconds }, join: math.Max}
+)
 
 func rateOf(old, cur adminapi.Station, seconds float64) *float64 {
 	return growth(old.Passed, cur.Passed, seconds)
 }
-func waitingAt(_, cur adminapi.Station, _ float64) *float64 { return cur.Waiting }
-func ageAt(_, cur adminapi.Station, _ float64) *float64     { return cur.AgeSeconds }
 
-func (w *watched) values(s adminapi.Station, now time.Time, of figure) []*float64 {
+func sum(a, b float64) float64 { return a + b }
+
+// values has a gap at each step whose last call had no answer.
+func (w *watched) values(s adminapi.Station, now time.Time, f figure) []*float64 {
+	var last [chartSteps]sample
+	for _, one := range w.past {
+		if i := stepOf(one.at) - stepOf(now) + chartSteps - 1; i >= 0 && i < chartSteps {
+			last[i] = one
+		}
+	}
 	values := make([]*float64, chartSteps)
-	old := w.atStep(stepOf(now) - chartSteps)
-	for i := range values {
-		cur := w.atStep(stepOf(now) - chartSteps + i + 1)
-		values[i] = of(old.find(s.Kind, s.Name), cur.find(s.Kind, s.Name), cur.at.Sub(old.at).Seconds())
+	var old sample
+	for i, cur := range last {
+		values[i] = f.of(old.find(s.Kind, s.Name), cur.find(s.Kind, s.Name), cur.at.Sub(old.at).Seconds())
 		old = cur
 	}
 	return values
@@ -55,7 +59,6 @@ type chart struct {
 	Lines       []line
 }
 
-// A step in which a service did not answer is a gap.
 type line struct {
 	Name, Path string
 	Latest     *float64
@@ -63,55 +66,51 @@ type line struct {
 }
 
 func (f *flow) charts(now time.Time) []chart {
-	line := func(name, kind string, of figure, join func(a, b float64) float64) line {
-		return f.line(name, kind, now, of, join)
-	}
-	sum := func(a, b float64) float64 { return a + b }
-	highest := func(a, b float64) float64 { return max(a, b) }
+	waits := [][2]string{{"outboxes", "outbox"}, {"inboxes", "inbox"}, {"mails", "mail"}}
 	return []chart{
-		newChart("Throughput", "per second", line("requests", "http", rateOf, sum), line("published", "relay", rateOf, sum),
-			line("handled", "inbox", rateOf, sum), line("mails", "mail", rateOf, sum)),
-		newChart("Waiting", "", line("outboxes", "outbox", waitingAt, sum), line("inboxes", "inbox", waitingAt, sum),
-			line("mails", "mail", waitingAt, sum)),
-		newChart("Age of the oldest", "seconds", line("outboxes", "outbox", ageAt, highest),
-			line("inboxes", "inbox", ageAt, highest), line("mails", "mail", ageAt, highest)),
+		f.chart(now, "Throughput", "per second", passed,
+			[][2]string{{"requests", "http"}, {"published", "relay"}, {"handled", "inbox"}, {"mails", "mail"}}),
+		f.chart(now, "Waiting", "", waiting, waits),
+		f.chart(now, "Age of the oldest", "seconds", oldest, waits),
 	}
 }
 
-// The sum is unknown where one value is.
-func (f *flow) line(name, kind string, now time.Time, of figure, join func(a, b float64) float64) line {
-	l := line{Name: name}
+// chart draws a line for each name and kind of station.
+func (f *flow) chart(now time.Time, title, unit string, of figure, lines [][2]string) chart {
+	c := chart{Title: title, Unit: unit, Top: 1}
+	for _, named := range lines {
+		l := line{Name: named[0], values: f.joined(named[1], now, of)}
+		if len(l.values) > 0 {
+			l.Latest = l.values[chartSteps-1]
+		}
+		c.Top = max(c.Top, top(l.values))
+		c.Lines = append(c.Lines, l)
+	}
+	for i, l := range c.Lines {
+		c.Lines[i].Path = drawPath(l.values, c.Top)
+	}
+	return c
+}
+
+// joined has a gap where one station has one.
+func (f *flow) joined(kind string, now time.Time, of figure) (all []*float64) {
 	for _, w := range f.services {
-		for _, s := range w.known {
+		for _, s := range w.known.Stations {
 			if s.Kind != kind {
 				continue
 			}
 			values := w.values(s, now, of)
-			for i, before := range l.values {
+			for i, before := range all {
 				if before == nil || values[i] == nil {
 					values[i] = nil
 				} else {
-					values[i] = new(join(*before, *values[i]))
+					values[i] = new(of.join(*before, *values[i]))
 				}
 			}
-			l.values = values
+			all = values
 		}
 	}
-	if len(l.values) > 0 {
-		l.Latest = l.values[chartSteps-1]
-	}
-	return l
-}
-
-func newChart(title, unit string, lines ...line) chart {
-	c := chart{Title: title, Unit: unit, Top: 1, Lines: lines}
-	for _, l := range lines {
-		c.Top = max(c.Top, top(l.values))
-	}
-	for i := range c.Lines {
-		c.Lines[i].Path = scaledPath(c.Lines[i].values, c.Top)
-	}
-	return c
+	return all
 }
 
 func top(values []*float64) (highest float64) {
@@ -123,9 +122,7 @@ func top(values []*float64) (highest float64) {
 	return highest
 }
 
-func drawPath(values []*float64) string { return scaledPath(values, max(1, top(values))) }
-
-func scaledPath(values []*float64, top float64) string {
+func drawPath(values []*float64, top float64) string {
 	var drawn strings.Builder
 	isDrawing := false
 	for i, v := range values {

@@ -56,11 +56,9 @@ func New(cfg Config) *Console {
 	if cfg.Interval <= 0 {
 		cfg.Interval = time.Second
 	}
-	c := &Console{
-		cfg: cfg, flow: newFlow(cfg), session: session{key: rand.Text()},
-	}
+	c := &Console{cfg: cfg, flow: newFlow(cfg), session: session{key: rand.Text()}}
 	c.life, c.end = context.WithCancel(context.Background())
-	c.changes = &changes{Console: c, all: map[int]*outcome{}}
+	c.changes = &changes{Console: c}
 	return c
 }
 
@@ -95,7 +93,7 @@ func (c *Console) handler() http.Handler {
 		"GET /lost":  c.shows(c.showLost),
 		"GET /audit": c.shows(c.showAudit), "GET /events/{id}": c.shows(c.showStory), "GET /find": find,
 		"POST /changes/dry-run": c.changes.try, "POST /changes": c.changes.begin, "GET /operations/{id}": c.changes.follow,
-		"POST /operations/{id}/stop": c.changes.stop,
+		"POST /operations/{id}/stop": c.changes.follow,
 	} {
 		mux.HandleFunc(pattern, c.operator(show))
 	}

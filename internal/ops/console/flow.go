@@ -42,9 +42,8 @@ func (s sample) find(kind, name string) (found adminapi.Station) {
 
 type watched struct {
 	*client.Service
-	known       []adminapi.Station // as it named them last: one that is away keeps its stations
-	environment string             // likewise
-	past        []sample           // of the charts' steps, oldest first
+	known adminapi.Stations // its last answer: a service that is away keeps its stations
+	past  []sample          // of the charts' steps, oldest first
 }
 
 type flow struct {
@@ -109,7 +108,7 @@ func (f *flow) keep(w *watched, taken sample) {
 	defer f.mu.Unlock()
 	if taken.err == nil {
 		f.end(w, taken)
-		w.known, w.environment = taken.Stations.Stations, taken.Environment
+		w.known = taken.Stations
 	}
 	w.past = append(w.past, taken)
 	for stepOf(taken.at)-stepOf(w.past[0].at) >= chartSteps {
@@ -123,7 +122,7 @@ func (f *flow) environment(service string) (name string) {
 	defer f.mu.Unlock()
 	for _, w := range f.services {
 		if w.Name == service {
-			name = w.environment
+			name = w.known.Environment
 		}
 	}
 	return name
@@ -147,14 +146,13 @@ func (w *watched) last() (newest sample) {
 }
 
 // before returns the sample that rates are made over.
-func (w *watched) before(newest sample) sample {
-	i, isThen := slices.BinarySearchFunc(w.past, newest.at.Add(-rateOver), func(s sample, at time.Time) int {
-		return s.at.Compare(at)
-	})
-	if !isThen {
-		i = max(0, i-1)
+func (w *watched) before(newest sample) (before sample) {
+	for _, before = range slices.Backward(w.past) {
+		if newest.at.Sub(before.at) >= rateOver {
+			break
+		}
 	}
-	return w.past[i]
+	return before
 }
 
 func (w *watched) answers(now time.Time) bool {
@@ -192,8 +190,6 @@ type lane struct {
 	Metrics, API, OperationsAPI string // addresses
 	Stations                    []station
 	Topics                      []topic
-	Joined                      bool // the lane above ends at an inbox of this service
-	Back                        bool // it runs from right to left, from where the lane above ends
 }
 
 func (f *flow) station(w *watched, s adminapi.Station, now time.Time) station {
@@ -206,7 +202,8 @@ func (f *flow) station(w *watched, s adminapi.Station, now time.Time) station {
 	before := w.before(w.last())
 	first, seconds := before.find(s.Kind, s.Name), w.last().at.Sub(before.at).Seconds()
 	shown.Rate, shown.Refused = growth(first.Passed, s.Passed, seconds), growth(first.Refused, s.Refused, seconds)
-	shown.Spark = drawPath(w.values(s, now, rateOf))
+	rates := w.values(s, now, passed)
+	shown.Spark = drawPath(rates, max(1, top(rates)))
 	return shown
 }
 
@@ -215,7 +212,7 @@ func (f *flow) lanes(now time.Time) (all []lane) {
 	homes := map[string]string{}
 	for _, kind := range []string{"topic", "inbox"} {
 		for _, w := range f.services {
-			for _, s := range w.known {
+			for _, s := range w.known.Stations {
 				if name := cmp.Or(s.Topic, s.Name); s.Kind == kind && homes[name] == "" {
 					homes[name] = w.Name
 				}
@@ -226,7 +223,7 @@ func (f *flow) lanes(now time.Time) (all []lane) {
 		l := lane{
 			Service: w.Name, State: adminapi.Well, Metrics: w.URL("/metrics"), OperationsAPI: w.URL(adminapi.DocumentPath),
 		}
-		for _, s := range w.known {
+		for _, s := range w.known.Stations {
 			if s.Kind == "http" {
 				l.API = w.URL("/openapi.json")
 			}
@@ -246,9 +243,6 @@ func (f *flow) lanes(now time.Time) (all []lane) {
 			}
 		}
 		slices.SortFunc(l.Topics, func(a, b topic) int { return strings.Compare(a.Name, b.Name) })
-		if len(all) > 0 {
-			l.join(all[len(all)-1])
-		}
 		all = append(all, l)
 	}
 	return all
@@ -260,7 +254,7 @@ func (f *flow) topic(home *watched, name string, now time.Time) topic {
 	written.Kind, written.Name = "topic", name
 	t := topic{station: f.station(home, written, now)}
 	for _, w := range f.services {
-		for _, s := range w.known {
+		for _, s := range w.known.Stations {
 			if s.Kind == "inbox" && s.Topic == name {
 				t.Inboxes = append(t.Inboxes, f.station(w, s, now))
 			}
@@ -272,15 +266,6 @@ func (f *flow) topic(home *watched, name string, now time.Time) topic {
 		}
 	}
 	return t
-}
-
-func (l *lane) join(above lane) {
-	if n := len(above.Topics); n > 0 {
-		if inboxes := above.Topics[n-1].Inboxes; len(inboxes) > 0 {
-			l.Joined = strings.HasPrefix(inboxes[len(inboxes)-1].ID, l.Service+"/")
-		}
-	}
-	l.Back = l.Joined && !above.Back
 }
 
 type cause struct {

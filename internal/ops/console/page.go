@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"html/template"
@@ -29,21 +28,8 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"short": short, "isPositive": func(n *float64) bool { return n != nil && *n > 0 },
 	"join": func(all []string) string { return strings.Join(all, ", ") }, "ref": func(n float64) *float64 { return &n },
 	"verbOf": func(name string) string { return verbs[name].Do },
-	"place":  func(at int, c cause, f frame) placed { return placed{at, c, f.Now, f.Operate} },
 	"ageOf":  func(at, now time.Time) string { return adminapi.Age(now.Sub(at)) },
 }).ParseFS(templateFiles, "templates/*.html"))
-
-type placed struct {
-	Place   int
-	Cause   cause
-	Now     time.Time
-	Operate bool
-}
-
-func hashOf(content []byte) string {
-	hash := sha256.Sum256(content)
-	return hex.EncodeToString(hash[:8])
-}
 
 type page struct {
 	Title    string
@@ -88,7 +74,7 @@ func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, shown
 		return
 	}
 	if shown.name != "refused" { // which does not look again
-		whole.Tag = `"` + hashOf([]byte(whole.Body)) + `"`
+		whole.Tag = fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(whole.Body)))
 		w.Header().Set("ETag", whole.Tag)
 		if r.Header.Get("If-None-Match") == whole.Tag {
 			w.WriteHeader(http.StatusNotModified)

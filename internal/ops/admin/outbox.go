@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -30,9 +31,52 @@ func (s handlers) status(ctx context.Context, _ nothing) (adminapi.OutboxStatus,
 	return relay.ReadOverview(ctx, s.Pool)
 }
 
-func (s handlers) tail(ctx context.Context, asked adminapi.TailOutboxParams) (adminapi.OutboxEvents, error) {
+const eventColumns = `
+select o.position, o.event_id::text, o.event_type as type, o.topic, o.key, o.version, o.occurred_at,
+    length(o.payload) as bytes, ` + relay.State + ` as state, `
+
+// The length of a payload is known without reading it.
+const tailSQL = eventColumns + `
+    case when $5 and sum(length(o.payload)) over (order by o.position desc) <= 8388608 then o.payload end as payload
+from public.outbox o cross join public.outbox_cursor c
+where o.position >= $6 and o.position < $7
+    and ($1 = '' or o.topic = $1) and ($2 = '' or o.key = $2) and ($3 = '' or o.event_type = $3)
+order by o.position desc
+limit $4`
+
+const keptSQL = `select coalesce(min(position), 0), coalesce(max(position), 0) from public.outbox`
+
+// 200,000 positions take 0.2 s, at a microsecond each.
+const tailPositions = 200_000
+
+// tail returns the newest events in the order of their positions. A transaction that commits late puts its events
+// below ones that were read before. One call reads at most 200,000 positions.
+func (s handlers) tail(
+	ctx context.Context, asked adminapi.TailOutboxParams,
+) (out adminapi.OutboxEvents, err error) {
 	asked.Limit = cmp.Or(asked.Limit, defaultLimit)
-	return readTail(ctx, s.Pool, asked)
+	var oldest, newest int64
+	if err := s.Pool.QueryRow(ctx, keptSQL).Scan(&oldest, &newest); err != nil {
+		return out, fmt.Errorf("read positions: %w", err)
+	}
+	before := min(cmp.Or(asked.Before, newest+1), newest+1)
+	from := before - tailPositions
+	out.Items, err = listEvents[adminapi.OutboxEvent](
+		ctx, s.Pool, tailSQL, asked.Topic, asked.Key, asked.Type, asked.Limit, asked.Payload, from, before)
+	slices.Reverse(out.Items)
+	if err == nil && len(out.Items) < asked.Limit && from > oldest {
+		out.Rest = from
+	}
+	return out, err
+}
+
+func listEvents[T any](ctx context.Context, db relay.DB, sql string, args ...any) ([]T, error) {
+	rows, _ := db.Query(ctx, sql, args...) // its error is that of the rows
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	if err != nil {
+		return nil, fmt.Errorf("read outbox: %w", err)
+	}
+	return found, nil
 }
 
 func (s handlers) release(ctx context.Context, tx pgx.Tx, asked adminapi.ReleaseRequest) (audit.Action, error) {

@@ -62,40 +62,38 @@ func (t *story) relate(ids ...string) { t.Related = append(t.Related, ids...) }
 
 // askOutbox finds an event, or the events of a key, and what operators did to the keys since then.
 func (t *story) askOutbox(ctx context.Context) error {
-	found, err := readTrace(ctx, t.Pool, t.ID, t.hint)
+	found, needsHint, err := readTrace(ctx, t.Pool, t.ID, t.hint)
 	if err != nil {
 		return err
 	}
-	if found.NeedsHint {
+	if needsHint {
 		t.Note = "The outbox cannot be searched for an id that carries no time: give the key of the event, " +
 			"or about when it was added."
 	}
-	if len(found.OfKey) > 0 {
+	if slices.ContainsFunc(found, func(e entry) bool { return e.Key == t.ID }) {
 		t.setKind(adminapi.StoryKindKey)
 	}
-	for _, e := range slices.Concat(found.OfKey, found.Events, found.Caused) {
-		t.setKind(adminapi.StoryKindEvent)
-		t.addEvent(e)
-		t.relate(e.EventID)
-	}
-	for _, e := range found.Events {
-		t.relate(e.Causation)
-	}
 	asked := map[string]bool{}
-	for _, e := range t.Steps {
+	for _, e := range found {
+		t.setKind(adminapi.StoryKindEvent)
+		step := t.addEvent(e)
+		t.relate(e.EventID)
+		if strings.EqualFold(e.EventID, t.ID) {
+			t.relate(e.Causation)
+		}
 		subject := e.Topic + "/" + e.Key
-		if e.Station != adminapi.StoryStepStationOutbox || asked[subject] {
+		if asked[subject] {
 			continue
 		}
 		asked[subject] = true
-		if err := t.addAudit(ctx, e, kindOutboxKey, subject); err != nil {
+		if err := t.addAudit(ctx, step, kindOutboxKey, subject); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *story) addEvent(e entry) {
+func (t *story) addEvent(e entry) adminapi.StoryStep {
 	step := adminapi.StoryStep{
 		At: addedAt(e), Station: adminapi.StoryStepStationOutbox, Outcome: string(e.State), EventID: e.EventID,
 		EventType: e.Type, Key: e.Key, Version: e.Version, Position: e.Position, Topic: e.Topic,
@@ -108,6 +106,7 @@ func (t *story) addEvent(e entry) {
 		t.add(request)
 	}
 	t.add(step)
+	return step
 }
 
 // addedAt prefers the time in the id: a caller sets the business time. An id has whole milliseconds, so a business time

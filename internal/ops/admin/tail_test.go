@@ -19,7 +19,8 @@ func TestTailSaysWhatBecameOfAnEvent(t *testing.T) {
 	require.NoError(t, err)
 	commit(t, o, pool, newEvent("c"))
 
-	tail, err := readTail(t.Context(), pool, adminapi.TailOutboxParams{Limit: 3, Payload: true})
+	h := handlers{Config: Config{Pool: pool}}
+	tail, err := h.tail(t.Context(), adminapi.TailOutboxParams{Limit: 3, Payload: true})
 	require.NoError(t, err)
 	var states []string
 	for _, e := range tail.Items {
@@ -30,7 +31,7 @@ func TestTailSaysWhatBecameOfAnEvent(t *testing.T) {
 	require.Equal(t, `{"n":1}`, string(tail.Items[0].Payload))
 	require.Equal(t, 7, tail.Items[0].Bytes)
 
-	tail, err = readTail(t.Context(), pool, adminapi.TailOutboxParams{
+	tail, err = h.tail(t.Context(), adminapi.TailOutboxParams{
 		Limit: 10, Topic: testTopic, Key: "a", Type: "test.happened.v1",
 	})
 	require.NoError(t, err)
@@ -48,10 +49,11 @@ func TestTailReadsBackwardsInSteps(t *testing.T) {
 	_, err := pool.Exec(t.Context(), `select setval('outbox_position_seq', 498500)`) // a rollback leaves a gap, too
 	require.NoError(t, err)
 	addMany(t, o, pool, 1500, 100)
+	h := handlers{Config: Config{Pool: pool}}
 	var found []adminapi.OutboxEvent
 	var asked []int64
 	for before := int64(0); ; {
-		page, err := readTail(t.Context(), pool, adminapi.TailOutboxParams{Type: rare.Type, Limit: 2, Before: before})
+		page, err := h.tail(t.Context(), adminapi.TailOutboxParams{Type: rare.Type, Limit: 2, Before: before})
 		require.NoError(t, err)
 		asked, found = append(asked, page.Rest), append(page.Items, found...)
 		if before = page.Rest; before == 0 {
@@ -61,7 +63,7 @@ func TestTailReadsBackwardsInSteps(t *testing.T) {
 	require.Equal(t, []int64{300_001, 100_001, 0}, asked)
 	require.Len(t, found, 2)
 	require.EqualValues(t, 2, found[0].Position)
-	last, err := readTail(t.Context(), pool, adminapi.TailOutboxParams{Type: "none", Limit: 2, Before: 501})
+	last, err := h.tail(t.Context(), adminapi.TailOutboxParams{Type: "none", Limit: 2, Before: 501})
 	require.NoError(t, err)
 	require.Zero(t, last.Rest, "nothing older is kept")
 

@@ -10,8 +10,8 @@ import (
 
 // Own is what a service adds to the operations. All of it is optional.
 type Own struct {
-	Mails admin.Mails  // its list of mails
-	Tell  admin.Teller // finds what its own tables hold under an id
+	Mails *admin.MailList // its list of mails
+	Tell  admin.Teller    // finds what its own tables hold under an id
 }
 
 // Offer adds the operations to the node's admin listener.

@@ -46,7 +46,7 @@ type Config struct {
 	// Metrics hold the consumers' counts.
 	Metrics prometheus.Gatherer
 	// Mails is nil where the service sends none.
-	Mails Mails
+	Mails *MailList
 	// Readiness is the report of /readyz, with the causes.
 	Readiness func() service.Readiness
 	// Tell returns what the service's own tables know of an id. Default: nil, only its events.

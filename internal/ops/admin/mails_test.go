@@ -1,68 +1,69 @@
 package admin_test
 
 import (
-	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-type mails struct {
-	query  adminapi.ListMailsParams
-	verb   string
-	ids    []string
-	change audit.Change
-}
-
-func (m *mails) List(_ context.Context, q adminapi.ListMailsParams) ([]adminapi.Mail, error) {
-	m.query = q
-	return []adminapi.Mail{}, nil
-}
-
-func (m *mails) Retry(_ context.Context, ids []string, c audit.Change) (adminapi.Result, error) {
-	return m.settle("retry", ids, c)
-}
-
-func (m *mails) MarkSent(_ context.Context, ids []string, c audit.Change) (adminapi.Result, error) {
-	return m.settle("mark sent", ids, c)
-}
-
-func (m *mails) settle(verb string, ids []string, c audit.Change) (adminapi.Result, error) {
-	m.verb, m.ids, m.change = verb, ids, c
-	return adminapi.Result{DryRun: c.DryRun, Count: int64(len(ids))}, nil
-}
-
-func setupMails(t *testing.T) (*bundle, *mails) {
-	t.Helper()
-	m := &mails{}
-	return withoutDatabase(t, func(cfg *admin.Config, _ *http.Server) { cfg.Mails = m }), m
-}
-
 const mailID = "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10"
+
+// withMails adds the mails, uncertain.
+func withMails(t *testing.T, ids ...string) option {
+	t.Helper()
+	return func(cfg *admin.Config, _ *http.Server) {
+		cfg.Mails = &admin.MailList{
+			Pool: cfg.Pool, Handler: "mails",
+			Query: `select id, id::text as event_id, 'welcome' as template, id as user_id, 'ada@example.org' as recipient,
+				'' as correlation_id, '2026-01-02T03:04:05Z'::timestamptz as created_at from public.mail`,
+		}
+		_, err := cfg.Pool.Exec(t.Context(), `create table public.mail as select distinct unnest($1::text[])::uuid as id`, ids)
+		require.NoError(t, err)
+		_, err = cfg.Pool.Exec(t.Context(), `insert into public.lease (handler, event_id, state, ended_at)
+			select 'mails', id, 'uncertain', now() from public.mail`)
+		require.NoError(t, err)
+	}
+}
+
+func (b *bundle) states(t *testing.T) (states []string) {
+	t.Helper()
+	rows, _ := b.pool.Query(t.Context(), `select state from public.lease`)
+	states, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return states
+}
 
 func TestListOfMails(t *testing.T) {
 	t.Parallel()
-	b, m := setupMails(t)
-	found := read[adminapi.Mails](t, b, "mails?state=sent&user_id="+mailID+"&event_id=e&limit=7&recipient=true"+
-		"&since=2026-01-02T03:04:05Z&until=2026-01-03T03:04:05Z&after="+mailID)
-	require.Equal(t, adminapi.Mails{Items: []adminapi.Mail{}}, found)
-	require.Equal(t, adminapi.ListMailsParams{
-		State: "sent", UserID: mailID, EventID: "e", Limit: 8, Recipient: true, After: mailID,
-		Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Until: time.Date(2026, 1, 3, 3, 4, 5, 0, time.UTC),
-	}, m.query)
-	read[adminapi.Mails](t, b, "mails")
-	require.Equal(t, adminapi.ListMailsParams{Limit: 101}, m.query)
+	b := setup(t, withMails(t, mailID))
+	conditions := url.Values{
+		"state": {"uncertain"}, "user_id": {mailID}, "event_id": {mailID}, "limit": {"7"}, "recipient": {"true"},
+		"since": {"2026-01-02T03:04:05Z"}, "until": {"2026-01-02T03:04:06Z"},
+		"after": {"01980a5c-52d4-7c3b-9a44-0d6f3f1f2a0f"},
+	}
+	found := read[adminapi.Mails](t, b, "mails?"+conditions.Encode())
+	require.Len(t, found.Items, 1)
+	require.Equal(t, "ada@example.org", found.Items[0].Recipient)
+	require.Empty(t, read[adminapi.Mails](t, b, "mails").Items[0].Recipient)
+	for name, other := range map[string]string{
+		"state": "failed", "user_id": "00000000-0000-7000-8000-000000000000", "event_id": "e",
+		"since": "2026-01-02T03:04:06Z", "until": "2026-01-02T03:04:05Z", "after": mailID,
+	} {
+		changed := maps.Clone(conditions)
+		changed.Set(name, other)
+		require.Empty(t, read[adminapi.Mails](t, b, "mails?"+changed.Encode()).Items, name)
+	}
 	for _, state := range []string{"open", "pending", "claimed", "submitting", "sent", "failed", "skipped", "uncertain"} {
 		read[adminapi.Mails](t, b, "mails?state="+state)
-		require.EqualValues(t, state, m.query.State)
 	}
 	for _, query := range []string{
 		"limit=0", "limit=1001", "after=17", "after=", "user_id=17", "user_id=urn:uuid:" + mailID, "limit=1&limit=2",
@@ -74,8 +75,9 @@ func TestListOfMails(t *testing.T) {
 
 func TestSettlingMails(t *testing.T) {
 	t.Parallel()
-	b, m := setupMails(t)
-	for path, verb := range map[string]string{"retry": "retry", "mark-sent": "mark sent"} {
+	b := setup(t, withMails(t, mailID))
+	for path, state := range map[string]string{"retry": "pending", "mark-sent": "done"} {
+		b.exec(t, `update public.lease set state = 'uncertain', ended_at = now()`)
 		for _, dryRun := range []bool{true, false} {
 			request, err := json.Marshal(adminapi.MailRequest{
 				By: "ada", Reason: "r", DryRun: dryRun, Ids: []string{mailID},
@@ -83,14 +85,15 @@ func TestSettlingMails(t *testing.T) {
 			require.NoError(t, err)
 			status, body := b.call(t, "POST", "/admin/v1/mails/"+path, string(request))
 			require.Equal(t, 200, status, string(body))
-			require.Equal(t, verb, m.verb)
-			require.Equal(t, []string{mailID}, m.ids)
-			require.NotEmpty(t, m.change.Deed)
-			m.change.Deed = ""
-			require.Equal(t, audit.Change{By: "ada", Reason: "r", DryRun: dryRun}, m.change)
+			require.Equal(t, dryRun, b.states(t)[0] == "uncertain")
 		}
+		require.Equal(t, []string{state}, b.states(t))
 	}
-	*m = mails{}
+	var deeds int
+	require.NoError(t, b.pool.QueryRow(t.Context(), `select count(distinct detail ->> 'deed') from operator_action
+		where operator = 'ada' and reason = 'r' and subject = $1`, mailID).Scan(&deeds))
+	require.Equal(t, 2, deeds)
+	b.exec(t, `update public.lease set state = 'uncertain', ended_at = now()`)
 	many := `"` + strings.Repeat(mailID+`","`, 1000) + mailID + `"`
 	for name, c := range map[string]struct{ by, reason, ids string }{
 		"none":              {"ada", "r", ``},
@@ -110,7 +113,7 @@ func TestSettlingMails(t *testing.T) {
 				`{"by":"`+c.by+`","reason":"`+c.reason+`","dry_run":false,"ids":[`+c.ids+`]}`, 422, "invalid_value")
 		})
 	}
-	require.Empty(t, m.verb, "nothing is settled by a request that is refused")
+	require.Equal(t, []string{"uncertain"}, b.states(t), "nothing is settled by a request that is refused")
 	status, body := b.call(t, "POST", "/admin/v1/mails/retry", `{"by":"`+strings.Repeat("é", 100)+`","reason":"`+
 		strings.Repeat("é", 500)+`","dry_run":false,"ids":["`+mailID+`"]}`)
 	require.Equal(t, 200, status, "the longest texts are taken: %s", body)

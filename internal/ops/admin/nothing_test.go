@@ -169,9 +169,15 @@ func (o operation) queries() (queries []string) {
 func world(t *testing.T) (b *bundle, touched func() []any) {
 	t.Helper()
 	var calls []asked
-	settled := &mails{}
-	b = setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Mails, cfg.Consumers = settled, []admin.Consumer{consumer("a", []inbox.Result{replayedOne}, nil, &calls)}
+	var mails []string
+	for _, op := range describedOperations(t) {
+		ids, _ := op.example["ids"].([]any)
+		for _, id := range ids {
+			mails = append(mails, id.(string))
+		}
+	}
+	b = setup(t, withMails(t, mails...), func(cfg *admin.Config, _ *http.Server) {
+		cfg.Consumers = []admin.Consumer{consumer("a", []inbox.Result{replayedOne}, nil, &calls)}
 		for _, name := range []string{"customer.mail", "customer.profile"} { // of examples
 			cfg.Consumers = append(cfg.Consumers, consumer(name, nil, nil, &calls))
 		}
@@ -200,7 +206,7 @@ func world(t *testing.T) (b *bundle, touched func() []any) {
 		tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		require.NoError(t, err)
 		require.Greater(t, len(tables), 5)
-		state := []any{len(calls), settled.verb, b.publisher.n}
+		state := []any{len(calls), b.publisher.n}
 		for _, table := range tables {
 			var name string
 			var sum *string

@@ -36,8 +36,8 @@ func handlersOf(cfg Config) map[string]handler {
 		"listAudit":   answer(h.audit),
 
 		"listMails":     answer(h.mails),
-		"retryMails":    change(h.settle(Mails.Retry)),
-		"markMailsSent": change(h.settle(Mails.MarkSent)),
+		"retryMails":    change(h.settle((*MailList).Retry)),
+		"markMailsSent": change(h.settle((*MailList).MarkSent)),
 
 		"getOutboxStatus":  answer(h.status),
 		"tailOutbox":       answer(h.tail),

@@ -41,7 +41,7 @@ type option = func(*admin.Config, *http.Server)
 
 func setup(t *testing.T, change ...option) *bundle {
 	t.Helper()
-	pool := pgtest.New(t, migrations.Audit, migrations.Outbox, migrations.Inbox)
+	pool := pgtest.New(t, migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Lease)
 	b := withoutDatabase(t, append([]option{func(cfg *admin.Config, _ *http.Server) { cfg.Pool = pool }}, change...)...)
 	b.pool = pool
 	return b

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -106,26 +105,18 @@ func (d *document) mount(router chi.Router, handlers map[string]handler) error {
 		}
 		router.MethodFunc(method, path, func(w http.ResponseWriter, r *http.Request) {
 			query, err := op.readQuery(r.URL.RawQuery)
-			if err = cmp.Or(err, unescape(r)); err != nil {
+			if err != nil {
 				web.WriteProblem(w, r, err)
 				return
 			}
+			if r.URL.RawPath != "" { // the router took the parameters from it
+				values := chi.RouteContext(r.Context()).URLParams.Values
+				for i, escaped := range values {
+					values[i], _ = url.PathUnescape(escaped) // net/http refuses malformed paths
+				}
+			}
 			handle(call{w: w, r: r, query: query, hasBody: op.body != nil})
 		})
-	}
-	return nil
-}
-
-// unescape is needed where the router takes parameters from the raw path.
-func unescape(r *http.Request) (err error) {
-	if r.URL.RawPath == "" {
-		return nil
-	}
-	parameters := chi.RouteContext(r.Context()).URLParams
-	for i, text := range parameters.Values {
-		if parameters.Values[i], err = url.PathUnescape(text); err != nil {
-			return invalidParameter(parameters.Keys[i], "is malformed")
-		}
 	}
 	return nil
 }
@@ -212,15 +203,7 @@ func firstCause(wrong *jsonschema.ValidationError) *jsonschema.ValidationError {
 	})
 }
 
-// rules are texts without the value, by the checker's kinds.
-var rules = map[string]string{
-	"Required": "is missing", "UniqueItems": "holds the same one twice", "Format": "is malformed",
-	"MinLength": "is empty or too short", "MinItems": "is empty or too short",
-	"MaxLength": "is too long", "MaxItems": "is too long", "Minimum": "is out of its range",
-	"Maximum": "is out of its range", "ExclusiveMinimum": "is out of its range", "ExclusiveMaximum": "is out of its range",
-	"Pattern": "shows nothing, holds control characters or unseen ones, or is malformed",
-}
-
+// rule does not repeat the value.
 func rule(broken jsonschema.ErrorKind) string {
 	switch k := broken.(type) {
 	case *kind.Type:
@@ -230,6 +213,16 @@ func rule(broken jsonschema.ErrorKind) string {
 		return "must be of the type " + strings.Join(k.Want, " or ")
 	case *kind.Enum:
 		return "is none of " + strings.Trim(fmt.Sprint(k.Want), "[]")
+	case *kind.Required:
+		return "is missing"
+	case *kind.MinLength, *kind.MinItems:
+		return "is empty or too short"
+	case *kind.MaxLength, *kind.MaxItems:
+		return "is too long"
+	case *kind.Minimum, *kind.Maximum, *kind.ExclusiveMinimum:
+		return "is out of its range"
+	case *kind.Pattern:
+		return "shows nothing, holds control characters or unseen ones, or is malformed"
 	}
-	return cmp.Or(rules[strings.TrimPrefix(fmt.Sprintf("%T", broken), "*kind.")], "does not fit api/admin.yaml")
+	return "is malformed"
 }

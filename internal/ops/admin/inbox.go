@@ -48,30 +48,23 @@ func (s handlers) figures() ([]adminapi.ConsumerStats, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := s.consumerNames()
-	stats := make([]adminapi.ConsumerStats, len(names))
-	for i, name := range names {
-		of := found.having("consumer", name)
+	stats := make([]adminapi.ConsumerStats, len(s.Consumers))
+	for i, c := range s.Consumers {
+		of := found.having("consumer", c.Name)
 		stats[i] = adminapi.ConsumerStats{
-			Consumer: name, Outcomes: map[string]int64{}, LagSeconds: of.highest("kafka_consumer_lag_seconds"),
+			Consumer: c.Name, Outcomes: map[string]int64{}, LagSeconds: of.highest("kafka_consumer_lag_seconds"),
 		}
 		if records := of.sum("kafka_consumer_lag_records"); records != nil {
 			stats[i].LagRecords = new(int64(*records))
 		}
 		for _, outcome := range of.values("inbox_messages_total", "outcome") {
-			stats[i].Outcomes[outcome] = int64(known(of.sum("inbox_messages_total", "outcome", outcome)))
+			stats[i].Outcomes[outcome] = int64(known(of.having("outcome", outcome).sum("inbox_messages_total")))
 		}
 	}
 	return stats, nil
 }
 
-func known[T any](figure *T) T {
-	if figure == nil {
-		var none T
-		return none
-	}
-	return *figure
-}
+func known(figure *float64) float64 { return *cmp.Or(figure, new(0.0)) }
 
 func (s handlers) lookup(
 	ctx context.Context, asked adminapi.LookupInboxEventParams,

@@ -49,7 +49,7 @@ func (s handlers) stationsOf(found figures) (all []adminapi.Station) {
 	if len(found["http_server_requests_in_flight"]) > 0 {
 		all = append(all, adminapi.Station{
 			Kind: "http", Name: s.Service, Passed: orZero(found.sum("http_server_requests_total")),
-			Refused: orZero(found.sum("http_server_requests_total", "status", "4xx", "5xx")),
+			Refused: orZero(found.having("status", "4xx", "5xx").sum("http_server_requests_total")),
 			Waiting: found.sum("http_server_requests_in_flight"),
 		})
 	}
@@ -57,9 +57,9 @@ func (s handlers) stationsOf(found figures) (all []adminapi.Station) {
 		of := found.having("handler", handler)
 		all = append(all, adminapi.Station{
 			Kind: "mail", Name: handler, Passed: orZero(of.sum("lease_attempts_total")),
-			Waiting:     of.sum("lease_rows", "state", "pending", "claimed", "submitting"),
-			ForOperator: of.sum("lease_rows", "state", "uncertain"),
-			AgeSeconds:  of.sum("lease_oldest_seconds", "state", "pending"),
+			Waiting:     of.having("state", "pending", "claimed", "submitting").sum("lease_rows"),
+			ForOperator: of.having("state", "uncertain").sum("lease_rows"),
+			AgeSeconds:  of.having("state", "pending").sum("lease_oldest_seconds"),
 		})
 	}
 	all = append(all, adminapi.Station{
@@ -72,7 +72,7 @@ func (s handlers) stationsOf(found figures) (all []adminapi.Station) {
 	for _, topic := range found.values("outbox_topic_info", "topic") {
 		if !strings.HasPrefix(topic, event.CopyPrefix) { // no consumer reads copies
 			all = append(all, adminapi.Station{
-				Kind: "topic", Name: topic, Passed: orZero(found.sum("outbox_relay_published_total", "topic", topic)),
+				Kind: "topic", Name: topic, Passed: orZero(found.having("topic", topic).sum("outbox_relay_published_total")),
 			})
 		}
 	}
@@ -172,11 +172,9 @@ func (f figures) having(label string, values ...string) figures {
 }
 
 // Nil: the metric has no figures.
-func (f figures) sum(name string, label ...string) (sum *float64) {
+func (f figures) sum(name string) (sum *float64) {
 	for _, one := range f[name] {
-		if len(label) == 0 || slices.Contains(label[1:], one.labels[label[0]]) {
-			sum = new(known(sum) + one.value)
-		}
+		sum = new(known(sum) + one.value)
 	}
 	return sum
 }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"embed"
 	"errors"
 	"fmt"
@@ -38,7 +37,7 @@ type page struct {
 	ReadOnly bool
 	Links    []Link
 	Section  string // the first part of the address
-	Tag      string // of the body: a page that has one looks whether it has changed
+	At       time.Time
 }
 
 type content struct {
@@ -66,20 +65,14 @@ func (c *Console) shows(of func(r *http.Request) (content, error)) http.HandlerF
 }
 
 func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, shown content) {
-	whole := page{Title: shown.title, Operate: c.mayOperate(r), ReadOnly: c.cfg.ReadOnly, Links: c.cfg.Links}
+	whole := page{
+		Title: shown.title, Operate: c.mayOperate(r), ReadOnly: c.cfg.ReadOnly, Links: c.cfg.Links, At: time.Now(),
+	}
 	whole.Section, _, _ = strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	var err error
 	if whole.Body, err = render(shown.name, shown.data); err != nil {
 		c.broken(w, r, shown.name, err)
 		return
-	}
-	if shown.name != "refused" { // which does not look again
-		whole.Tag = fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(whole.Body)))
-		w.Header().Set("ETag", whole.Tag)
-		if r.Header.Get("If-None-Match") == whole.Tag {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
 	}
 	c.answer(w, r, status, "page", whole)
 }

@@ -1,12 +1,10 @@
-// All HTML and all pictures come from the server. A page is asked for again and again: the flow takes over what is new
-// node by node, a list as a whole.
+// All HTML and all pictures come from the server. The flow is asked for again each second, and takes over what is new
+// node by node. Other pages stay as they are.
 "use strict";
 
+const lookEvery = 1000;
 const main = document.getElementById("main");
 const flow = document.getElementById("lanes") !== null;
-const lookEvery = flow ? 1000 : 2000;
-let tag = main.dataset.tag; // of what is shown; none where the page never changes
-let news = null; // the newest page, while it is not shown
 let asked = 0; // the timer of the next look
 let paused = false;
 
@@ -26,75 +24,27 @@ function patch(shown, fresh) {
   else shown.replaceChildren(...next);
 }
 
-// Lists. The newer page takes the place of what is shown when it is another one. What the operator has in hand stays as
-// it is: what is ticked, typed, open, focused or selected, and a dry run with what follows it. A note at the edge, which
-// moves nothing, tells that there is news.
-const typed = () => [...main.querySelectorAll("textarea, input:not([type=checkbox], [type=hidden])")].some(field => field.value !== field.defaultValue);
-
-function held() {
-  const selection = getSelection();
-  return typed() || main.querySelector("input:checked, details[open], .outcome:not(:empty)") !== null ||
-    main.contains(document.activeElement) || !selection.isCollapsed && main.contains(selection.anchorNode);
-}
-
-function show() {
-  const known = new Set([...main.querySelectorAll("tbody tr, li")].map(row => row.textContent));
-  main.replaceChildren(...news.main.childNodes);
-  for (const row of main.querySelectorAll("tbody tr, li")) row.classList.toggle("new", !known.has(row.textContent));
-  tag = news.tag;
-  news = null;
-  tell();
-}
-
-// tell shows what the list does not show; "" that there is nothing to tell.
-function tell(trouble = "") {
-  const note = document.getElementById("news"), button = note.querySelector("button");
-  const text = trouble || (news && (typed() ? "This page has changed. What you typed is still here." : "There is news."));
-  note.hidden = !text;
-  button.hidden = trouble !== "" || typed();
-  if (text && note.firstChild.textContent !== text) note.firstChild.textContent = text;
-}
-
-// settle shows the news as soon as nothing is in hand any more.
-function settle() {
-  if (news && !held()) show();
-  else if (news) tell();
-}
-
 // lose marks the page as old: nothing on it is known any more. The next answer replaces the mark.
 function lose(text) {
-  tell(text);
-  if (!flow || document.body.dataset.lost) return;
-  document.body.dataset.lost = "";
+  if (document.body.dataset.lost) return;
+  document.body.dataset.lost = "yes";
   const heading = document.querySelector("#sentence h1");
   heading.closest(".cause").dataset.state = "unknown";
   heading.textContent = "Unknown. " + text;
   document.querySelector(".listened").textContent = text;
   for (const shown of main.querySelectorAll("[data-state]")) shown.dataset.state = "unknown";
   for (const moving of main.querySelectorAll("[data-moving]")) moving.removeAttribute("data-moving");
-  tag = "lost";
 }
 
 async function look() {
   clearTimeout(asked);
-  if (!tag || document.hidden || paused) return;
+  if (!flow || document.hidden || paused) return;
   const began = performance.now();
   try {
-    const answer = await fetch(location.href, { headers: { "If-None-Match": news?.tag ?? tag } });
-    if (answer.status === 403) tell("You are signed out: this page is not renewed.");
-    else {
-      if (answer.status !== 304) {
-        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-        const fresh = page.getElementById("main");
-        if (!flow) news = fresh.dataset.tag === tag ? null : { main: fresh, tag: fresh.dataset.tag };
-        else if (!paused) {
-          delete document.body.dataset.lost;
-          tag = fresh.dataset.tag;
-          patch(main, fresh);
-        }
-      }
-      news ? settle() : tell();
-    }
+    const answer = await fetch(location.href);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (!paused) patch(main, page.getElementById("main"));
+    delete document.body.dataset.lost;
   } catch {
     lose("The console does not answer: this page is not renewed.");
   }
@@ -171,6 +121,4 @@ document.addEventListener("keydown", event => {
   }
   if (event.key === "p" && document.getElementById("pause")) pause();
 });
-for (const event of ["change", "focusout", "toggle"]) document.addEventListener(event, () => setTimeout(settle), true);
-document.querySelector("#news button").addEventListener("click", show);
-if (tag) asked = setTimeout(look, lookEvery);
+asked = setTimeout(look, lookEvery);

@@ -353,7 +353,6 @@ func TestThePages(t *testing.T) {
 	p.await(`[data-station="customer/inbox/customer.profile"]`, "dead letters")
 	s.edit(t, fmt.Sprintf(registration, key, `"Carol"`), "a number")
 	t.Run("fit", func(t *testing.T) { fit(t, base, user) })
-	t.Run("follow", func(t *testing.T) { s.follow(t, base, user) })
 	t.Run("keyboard", func(t *testing.T) { workByKeyboard(t, base) })
 	t.Run("gone", func(t *testing.T) { loseTheConsole(t, base) })
 }
@@ -420,49 +419,6 @@ func fit(t *testing.T, base, user string) {
 			}
 		}
 	}
-}
-
-func (s *system) follow(t *testing.T, base, user string) {
-	const profiles = "/dead-letters/customer?consumer=customer.profile"
-	lists := map[string]*tab{}
-	for path, text := range map[string]string{
-		"/mails?state=sent": user, "/audit": "a number", "/events/" + user: "signed_up",
-		"/dead-letters": "schema_violation", profiles: "customer/1",
-	} {
-		lists[path] = open(t, 1440, 900, "light")
-		lists[path].visit(base + path)
-		lists[path].await("main", text)
-	}
-	busy := lists[profiles]
-	busy.click("summary")
-	busy.click("[name=accept_gap]")
-	busy.do(chromedp.Evaluate[chromedp.Void](`window.ticked = document.querySelector("[name=accept_gap]");
-		window.place = ticked.getBoundingClientRect().top`))
-
-	other, poisoned := s.signUp(t, "bob@example.org"), uuid.Must(uuid.NewV7()).String()
-	s.request(t, http.MethodPatch, "http://"+s.at.API()+"/v1/customers/"+user, `{"name":"Ada L.","expected_version":1}`)
-	s.produce(t, poisoned, fmt.Sprintf(poison, poisoned))
-	lists["/mails?state=sent"].await("main", other)
-	lists["/events/"+user].await("main", "user-renamed")
-	lists["/dead-letters"].until(
-		`[...document.querySelectorAll("td[data-label=Count]")].every(cell => cell.textContent === "2")`)
-	busy.await("#news:not([hidden])", "There is news.")
-	require.True(t, eval[bool](busy,
-		`ticked.isConnected && ticked.checked && ticked.getBoundingClientRect().top === place`))
-	require.Equal(t, 1, eval[int](busy, `document.querySelectorAll("tbody tr").length`), "the list stands still")
-
-	busy.click("[name=accept_gap]")
-	busy.click("summary")
-	busy.do(chromedp.Evaluate[chromedp.Void](`document.activeElement.blur()`))
-	busy.until(`document.querySelectorAll("tbody tr").length === 2`)
-	busy.click(`form.actions button`)
-	busy.await("#outcome", "Dry run")
-	busy.click("#outcome [name=reason]")
-	busy.do(chromedp.KeyEvent("because"))
-	s.operate(t, "dead-letters/discard", `{"by":"bob","reason":"a test","dry_run":false,"filter":{"ids":[1]}}`)
-	lists["/audit"].await("main", "a test")
-	busy.await("#news:not([hidden])", "What you typed is still here.")
-	require.Equal(t, "because", eval[string](busy, `document.activeElement.value`))
 }
 
 func workByKeyboard(t *testing.T, base string) {

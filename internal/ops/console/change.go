@@ -40,58 +40,49 @@ var verbs = map[string]verb{
 	},
 }
 
+// A change is tried first. Then it is done once, with a name and a reason for the audit.
 type change struct {
 	verb
-	Form    url.Values // its fields, for the form that repeats them
-	Service *client.Service
+	ID       string
+	Service  *client.Service // in the environment of the dry run, so that a different one refuses the change
+	Progress int64
+	Result   adminapi.Result // of the dry run, until the change has ended
+	Err      error
+	Ended    bool
 
+	form       url.Values
 	filter     adminapi.DeadLetterFilter
 	dryRun     bool
 	by, reason string
+	stop       context.CancelFunc // nil: the change has not begun
 }
 
 // Back is the console's page to show afterwards.
 func (c *change) Back() string {
-	if back := c.Form.Get("back"); strings.HasPrefix(back, "/") && !strings.HasPrefix(back, "//") {
+	if back := c.form.Get("back"); strings.HasPrefix(back, "/") && !strings.HasPrefix(back, "//") {
 		return back
 	}
 	return "/"
 }
 
-// Total is the dry run's count; "": unknown.
-func (c *change) Total() string { return c.Form.Get("total") }
-
-func (c *changes) read(r *http.Request, dryRun bool) (*change, error) {
+func (c *changes) read(r *http.Request) (*change, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, errors.New("the form cannot be read")
 	}
-	form := r.PostForm
-	asked := &change{
-		Form: form, dryRun: dryRun,
-		by: strings.TrimSpace(form.Get("by")), reason: strings.TrimSpace(form.Get("reason")),
-	}
+	asked := &change{form: r.PostForm, dryRun: true, by: "console", reason: "dry run"}
 	var known bool
-	if asked.verb, known = verbs[form.Get("verb")]; !known {
+	if asked.verb, known = verbs[asked.form.Get("verb")]; !known {
 		return nil, errors.New("there is no such operation")
 	}
-	found, err := c.serviceOf(form.Get("service"))
+	found, err := c.serviceOf(asked.form.Get("service"))
 	if err != nil {
 		return nil, err
 	}
-	service := *found // the change names the environment of its dry run, so that a different one refuses it
-	service.Environment = cmp.Or(service.Environment, form.Get("environment"), c.flow.environment(service.Name))
-	form.Set("environment", service.Environment)
+	service := *found
+	service.Environment = cmp.Or(service.Environment, c.flow.environment(service.Name))
 	asked.Service = &service
-	if asked.filter, err = filterOf(form); err != nil {
-		return nil, err
-	}
-	switch {
-	case dryRun:
-		asked.by, asked.reason = "console", "dry run"
-	case asked.by == "" || asked.reason == "":
-		return nil, errors.New("the audit needs a reason and a name")
-	}
-	return asked, nil
+	asked.filter, err = filterOf(asked.form)
+	return asked, err
 }
 
 // filterOf picks waiting dead letters only, as every change does.
@@ -111,7 +102,7 @@ func filterOf(from url.Values) (filter adminapi.DeadLetterFilter, err error) {
 func replay(ctx context.Context, c *change, progress func(int64)) (adminapi.Result, error) {
 	asked := adminapi.ReplayRequest{
 		By: c.by, Reason: c.reason, DryRun: c.dryRun, Filter: c.filter,
-		Force: c.Form.Get("force") != "", AcceptGap: c.Form.Get("accept_gap") != "",
+		Force: c.form.Get("force") != "", AcceptGap: c.form.Get("accept_gap") != "",
 	}
 	return client.Stream(ctx, c.Service, func(done, _ int64) { progress(done) },
 		client.Post("/admin/v1/dead-letters/replay", asked))
@@ -141,7 +132,7 @@ func release(ctx context.Context, c *change, progress func(int64)) (sum adminapi
 
 func resumeConsumer(ctx context.Context, c *change, _ func(int64)) (adminapi.Result, error) {
 	return client.Call[adminapi.Result](ctx, c.Service, client.Post("/admin/v1/consumers/resume",
-		adminapi.ConsumerRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun, Consumer: c.Form.Get("consumer")}))
+		adminapi.ConsumerRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun, Consumer: c.form.Get("consumer")}))
 }
 
 func resumeRelay(ctx context.Context, c *change, _ func(int64)) (adminapi.Result, error) {
@@ -149,86 +140,83 @@ func resumeRelay(ctx context.Context, c *change, _ func(int64)) (adminapi.Result
 		adminapi.RelayRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun}))
 }
 
-type outcome struct {
-	*change
-	ID       int // of the operation
-	Progress int64
-	Result   adminapi.Result
-	Err      error
-	Ended    bool
-
-	stop context.CancelFunc
-}
-
-func (o outcome) Tried() bool { return o.change != nil && o.dryRun }
-
-func (c *changes) try(w http.ResponseWriter, r *http.Request) {
-	asked, err := c.read(r, true)
-	tried := outcome{change: asked, Err: err}
-	if err == nil {
-		tried.Result, tried.Err = asked.run(r.Context(), asked, func(int64) {})
-	}
-	c.answer(w, r, http.StatusOK, "plan", tried)
-}
-
-// The change continues without a viewer.
-func (c *changes) begin(w http.ResponseWriter, r *http.Request) {
-	asked, err := c.read(r, false)
-	if err != nil {
-		c.answer(w, r, http.StatusOK, "plan", outcome{Err: err})
-		return
-	}
-	c.answer(w, r, http.StatusOK, "progress", c.start(asked))
-}
-
-// follow shows a change. A POST stops it.
-func (c *changes) follow(w http.ResponseWriter, r *http.Request) {
-	id, _ := strconv.Atoi(r.PathValue("id"))
-	state, known := c.get(id)
-	if !known {
-		http.NotFound(w, r)
-		return
-	}
-	if r.Method == http.MethodPost {
-		state.stop()
-	}
-	c.answer(w, r, http.StatusOK, "progress", state)
-}
-
 type changes struct {
 	*Console
 
 	mu      sync.Mutex
-	all     []*outcome // the first has the id 1
+	all     map[string]*change // that were tried, by their ids
 	running sync.WaitGroup
 }
 
-func (c *changes) get(id int) (state outcome, known bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if known = id > 0 && id <= len(c.all); known {
-		state = *c.all[id-1]
+func (c *changes) try(w http.ResponseWriter, r *http.Request) {
+	asked, err := c.read(r)
+	if err == nil {
+		asked.Result, err = asked.run(r.Context(), asked, func(int64) {})
 	}
-	return state, known
+	if err != nil {
+		c.answer(w, r, http.StatusOK, "plan", change{Err: err})
+		return
+	}
+	c.mu.Lock()
+	asked.ID = strconv.Itoa(len(c.all) + 1)
+	c.all[asked.ID] = asked
+	c.mu.Unlock()
+	c.answer(w, r, http.StatusOK, "plan", asked)
+}
+
+// begin does a change that was tried. It does it once, however often it is asked, and without a viewer.
+func (c *changes) begin(w http.ResponseWriter, r *http.Request) {
+	by, reason := strings.TrimSpace(r.PostFormValue("by")), strings.TrimSpace(r.PostFormValue("reason"))
+	if by == "" || reason == "" {
+		c.answer(w, r, http.StatusOK, "plan", change{Err: errors.New("the audit needs a reason and a name")})
+		return
+	}
+	c.mu.Lock()
+	if asked := c.all[r.PathValue("id")]; asked != nil && asked.stop == nil {
+		asked.by, asked.reason, asked.dryRun = by, reason, false
+		c.start(asked)
+	}
+	c.mu.Unlock()
+	c.follow(w, r)
 }
 
 // The change ends early when the console does: the service then stops where it is.
-func (c *changes) start(asked *change) outcome {
+func (c *changes) start(asked *change) {
 	ctx, cancel := context.WithCancel(c.life)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	begun := &outcome{change: asked, ID: len(c.all) + 1, stop: cancel}
-	c.all = append(c.all, begun)
+	asked.stop = cancel
 	c.running.Go(func() {
 		defer cancel()
 		result, err := asked.run(ctx, asked, func(done int64) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			begun.Progress = done
+			asked.Progress = done
 		})
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		begun.Result, begun.Err, begun.Ended = result, err, true
+		asked.Result, asked.Err, asked.Ended = result, err, true
 	})
-	return *begun
+}
+
+// follow shows how far a change is.
+func (c *changes) follow(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	var state change
+	if begun := c.all[r.PathValue("id")]; begun != nil {
+		state = *begun
+	}
+	c.mu.Unlock()
+	if state.stop == nil {
+		http.NotFound(w, r)
+		return
+	}
+	c.answer(w, r, http.StatusOK, "progress", &state)
+}
+
+func (c *changes) stop(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	if begun := c.all[r.PathValue("id")]; begun != nil && begun.stop != nil {
+		begun.stop()
+	}
+	c.mu.Unlock()
+	c.follow(w, r)
 }

@@ -5,11 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"strconv"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -28,9 +27,23 @@ func (b *bundle) post(t *testing.T, path string, form url.Values) string {
 	return body
 }
 
-func (b *bundle) ended(t *testing.T, id int) (last string) {
+// change tries a change, and does it.
+func (b *bundle) change(t *testing.T, form url.Values) (last string) {
 	t.Helper()
-	path := "/operations/" + strconv.Itoa(id)
+	plan := b.post(t, "/changes", form)
+	path := formAction.FindStringSubmatch(plan)
+	require.NotNil(t, path, plan)
+	b.post(t, path[1], ada)
+	return b.ended(t, path[1])
+}
+
+var (
+	formAction = regexp.MustCompile(`action="(/changes/\d+)"`)
+	ada        = url.Values{"by": {"ada"}, "reason": {"r"}}
+)
+
+func (b *bundle) ended(t *testing.T, path string) (last string) {
+	t.Helper()
 	testkit.Until(t, func() bool {
 		_, last = b.get(t, path)
 		return !strings.Contains(last, `data-follow="`+path+`"`)
@@ -43,34 +56,34 @@ func TestAChangeIsADryRunFirst(t *testing.T) {
 	b := setup(t, nil).signIn(t)
 	b.stub.set("/admin/v1/dead-letters/replay", `{"result":{"dry_run":true,"count":3,"failed":1,`+
 		`"errors":[{"subject":"9","code":"version_gap","detail":"it waits"}]}}`+"\n")
-	form := url.Values{"verb": {"replay"}, "service": {"customer"}, "code": {"handler_failed"}, "back": {"/dead-letters"}}
-	plan := b.post(t, "/changes/dry-run", form)
+	form := url.Values{
+		"verb": {"replay"}, "service": {"customer"}, "code": {"handler_failed"}, "back": {"/dead-letters"}, "force": {"1"},
+	}
+	plan := b.post(t, "/changes", form)
 	require.Contains(t, plan, "Replay 3 dead letters of customer")
 	require.Contains(t, plan, "version_gap")
 	require.Equal(t, []string{`POST /admin/v1/dead-letters/replay ` +
-		`{"by":"console","dry_run":true,"filter":{"code":"handler_failed"},"reason":"dry run"}`}, b.stub.operations())
-	for name, values := range form {
-		require.Contains(t, plan, `name="`+name+`" value="`+values[0]+`"`, "the form that does it asks for the same")
-	}
+		`{"by":"console","dry_run":true,"filter":{"code":"handler_failed"},"force":true,"reason":"dry run"}`},
+		b.stub.operations())
 
+	status, _ := b.get(t, "/changes/1")
+	require.Equal(t, http.StatusNotFound, status, "it has not begun")
 	for _, missing := range []url.Values{{"by": {" "}, "reason": {"r"}}, {"by": {"ada"}}} {
-		maps.Copy(missing, form)
-		require.Contains(t, b.post(t, "/changes", missing), "Nothing was changed")
+		require.Contains(t, b.post(t, "/changes/1", missing), "Nothing was changed")
 	}
 	require.Len(t, b.stub.operations(), 1, "nothing is done without a reason and a name")
 
 	b.stub.set("/admin/v1/dead-letters/replay", `{"done":2}`+"\n"+`{"result":{"dry_run":false,"count":3,"failed":1,`+
 		`"errors":[{"subject":"9","code":"version_gap","detail":"it waits"}]}}`+"\n")
-	form.Set("by", "ada")
-	form.Set("reason", "mended")
-	form.Set("force", "1")
-	b.post(t, "/changes", form)
-	last := b.ended(t, 1)
+	for range 2 {
+		b.post(t, "/changes/1", url.Values{"by": {"ada"}, "reason": {"mended"}})
+	}
+	last := b.ended(t, "/changes/1")
 	require.Contains(t, last, "Replayed 3 dead letters of customer, 1 not.")
 	require.Contains(t, last, "version_gap")
-	require.Equal(t, `POST /admin/v1/dead-letters/replay `+
-		`{"by":"ada","dry_run":false,"filter":{"code":"handler_failed"},"force":true,"reason":"mended"}`,
-		b.stub.operations()[1])
+	require.Equal(t, []string{`POST /admin/v1/dead-letters/replay ` +
+		`{"by":"ada","dry_run":false,"filter":{"code":"handler_failed"},"force":true,"reason":"mended"}`},
+		b.stub.operations()[1:], "the change that was tried is done once")
 }
 
 func TestAChangeNamesTheEnvironmentOfItsDryRun(t *testing.T) {
@@ -78,14 +91,13 @@ func TestAChangeNamesTheEnvironmentOfItsDryRun(t *testing.T) {
 	b := setup(t, nil).signIn(t)
 	b.stub.set("/admin/v1/outbox/resume", `{"count":1}`)
 	form := url.Values{"verb": {"resume-relay"}, "service": {"customer"}}
-	plan := func() string { return b.post(t, "/changes/dry-run", form) }
+	plan := func() string { return b.post(t, "/changes", form) }
 	testkit.Until(t, func() bool { return strings.Contains(plan(), "Resume 1 relay of customer in here") })
-	require.Contains(t, plan(), `name="environment" value="here"`)
+	path := formAction.FindStringSubmatch(plan())[1]
 	b.stub.set(adminapi.StationsPath, strings.Replace(fmt.Sprintf(theStations, 3), `"here"`, `"there"`, 1))
 	testkit.Until(t, func() bool { return strings.Contains(plan(), "Resume 1 relay of customer in there") })
-	maps.Copy(form, url.Values{"environment": {"here"}, "by": {"ada"}, "reason": {"r"}})
-	b.post(t, "/changes", form)
-	b.ended(t, 1)
+	b.post(t, path, ada)
+	b.ended(t, path)
 	b.stub.mu.Lock()
 	defer b.stub.mu.Unlock()
 	require.Equal(t, "here", b.stub.meant)
@@ -107,11 +119,13 @@ func TestALinkFillsInNothingButConditions(t *testing.T) {
 func TestARefusalIsShown(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil).signIn(t)
-	form := url.Values{"verb": {"replay"}, "service": {"customer"}, "id": {"7"}, "by": {"ada"}, "reason": {"r"}}
-	require.Contains(t, b.post(t, "/changes/dry-run", form), "There is no such thing. (not_found)")
-	b.stub.set("/admin/v1/dead-letters/replay", `{"done":4}`+"\n")
+	form := url.Values{"verb": {"replay"}, "service": {"customer"}, "id": {"7"}}
+	require.Contains(t, b.post(t, "/changes", form), "There is no such thing. (not_found)")
+	b.stub.set("/admin/v1/dead-letters/replay", `{"result":{"count":1}}`+"\n")
 	b.post(t, "/changes", form)
-	last := b.ended(t, 1)
+	b.stub.set("/admin/v1/dead-letters/replay", `{"done":4}`+"\n")
+	b.post(t, "/changes/1", ada)
+	last := b.ended(t, "/changes/1")
 	require.Contains(t, last, "Replayed 4 dead letters")
 	require.Contains(t, last, "was cut off")
 	for _, bad := range []url.Values{
@@ -120,7 +134,7 @@ func TestARefusalIsShown(t *testing.T) {
 		{"verb": {"replay"}, "service": {"billing"}},
 		{"verb": {"replay"}, "service": {"customer"}, "id": {"x"}},
 	} {
-		require.Contains(t, b.post(t, "/changes/dry-run", bad), "Nothing was changed.")
+		require.Contains(t, b.post(t, "/changes", bad), "Nothing was changed.")
 	}
 }
 
@@ -144,47 +158,47 @@ func TestWhatElseIsChanged(t *testing.T) {
 		}},
 	} {
 		b.stub.set(path, `{"dry_run":false,"count":1,"failed":0}`)
-		maps.Copy(c.form, url.Values{"service": {"customer"}, "by": {"ada"}, "reason": {"r"}})
-		b.post(t, "/changes", c.form)
-		require.Contains(t, b.ended(t, len(b.console.changes.all)), "Look again")
+		c.form.Set("service", "customer")
+		require.Contains(t, b.change(t, c.form), "Look again")
 		for _, body := range c.bodies {
 			require.Contains(t, strings.Join(b.stub.operations(), "\n"), "POST "+path+" "+body)
 		}
 	}
-	plan := b.post(t, "/changes/dry-run", url.Values{"verb": {"release"}, "service": {"customer"}})
+	plan := b.post(t, "/changes", url.Values{"verb": {"release"}, "service": {"customer"}})
 	require.Contains(t, plan, "Release 2 keys of customer")
 	b.stub.set("/admin/v1/outbox/release", "no answer of the service")
-	b.post(t, "/changes", url.Values{"verb": {"release"}, "service": {"customer"}, "by": {"ada"}, "reason": {"r"}})
-	require.Contains(t, b.ended(t, len(b.console.changes.all)), "Released 0 keys")
+	path := formAction.FindStringSubmatch(plan)[1]
+	b.post(t, path, ada)
+	require.Contains(t, b.ended(t, path), "Released 0 keys")
 }
 
 func TestAChangeCanBeStopped(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil).signIn(t)
 	asked := &change{
-		verb: verb{Doing: "Replaying", Done: "Replayed", Thing: "dead letter"}, Service: b.console.cfg.Services[0],
-		Form: url.Values{"total": {"9"}},
+		ID: "9", verb: verb{Doing: "Replaying", Done: "Replayed", Thing: "dead letter"},
+		Service: b.console.cfg.Services[0], Result: adminapi.Result{Count: 9},
 	}
 	asked.run = func(ctx context.Context, _ *change, progress func(int64)) (adminapi.Result, error) {
 		progress(4)
 		<-ctx.Done()
 		return adminapi.Result{Count: 4}, ctx.Err()
 	}
-	begun := b.console.changes.start(asked)
-	path := "/operations/" + strconv.Itoa(begun.ID)
+	b.console.changes.all[asked.ID] = asked
+	b.post(t, "/changes/9", ada)
 	testkit.Until(t, func() bool {
-		_, page := b.get(t, path)
+		_, page := b.get(t, "/changes/9")
 		return strings.Contains(page, "4 dead letters so far of 9")
 	})
-	b.post(t, path+"/stop", nil)
-	require.Contains(t, b.ended(t, begun.ID), "Replayed 4 dead letters of customer")
+	b.post(t, "/changes/9/stop", nil)
+	require.Contains(t, b.ended(t, "/changes/9"), "Replayed 4 dead letters of customer")
 }
 
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	paths := []string{
 		"/dead-letters", "/dead-letters/customer", "/dead-letters/customer/1", "/mails", "/lost", "/audit", "/events/x",
-		"/find?id=x", "/operations/1",
+		"/find?id=x", "/changes/1",
 	}
 	signedOut := setup(t, nil)
 	signedIn := setup(t, func(c *Config) { c.ReadOnly = true }).signIn(t)
@@ -193,7 +207,7 @@ func TestReadOnly(t *testing.T) {
 			status, _ := b.get(t, path)
 			require.Equal(t, http.StatusForbidden, status, path)
 		}
-		for _, path := range []string{"/changes", "/changes/dry-run"} {
+		for _, path := range []string{"/changes", "/changes/1"} {
 			status, _ := b.do(t, http.MethodPost, path, "verb=replay", http.Header{"Sec-Fetch-Site": {"same-origin"}})
 			require.Equal(t, http.StatusForbidden, status, path)
 		}
@@ -249,11 +263,10 @@ func TestPagesShowTextAsText(t *testing.T) {
 	}
 	form := url.Values{
 		"verb": {"replay"}, "service": {"customer"}, "code": {hostile}, "back": {"javascript:alert(1)"},
-		"by": {hostile}, "reason": {"r"},
 	}
-	requireHarmless(t, b.post(t, "/changes/dry-run", form))
-	b.post(t, "/changes", form)
-	requireHarmless(t, b.ended(t, 1))
+	requireHarmless(t, b.post(t, "/changes", form))
+	b.post(t, "/changes/1", url.Values{"by": {hostile}, "reason": {hostile}})
+	requireHarmless(t, b.ended(t, "/changes/1"))
 	status, body := b.get(t, "/dead-letters/"+url.PathEscape(hostile)+"/1")
 	require.Equal(t, http.StatusNotFound, status)
 	requireHarmless(t, body)

@@ -58,7 +58,7 @@ func New(cfg Config) *Console {
 	}
 	c := &Console{cfg: cfg, flow: newFlow(cfg), session: session{key: rand.Text()}}
 	c.life, c.end = context.WithCancel(context.Background())
-	c.changes = &changes{Console: c}
+	c.changes = &changes{Console: c, all: map[string]*change{}}
 	return c
 }
 
@@ -92,8 +92,8 @@ func (c *Console) handler() http.Handler {
 		"GET /dead-letters/{service}/{id}": c.shows(c.showDeadLetter), "GET /mails": c.shows(c.showMails),
 		"GET /lost":  c.shows(c.showLost),
 		"GET /audit": c.shows(c.showAudit), "GET /events/{id}": c.shows(c.showStory), "GET /find": find,
-		"POST /changes/dry-run": c.changes.try, "POST /changes": c.changes.begin, "GET /operations/{id}": c.changes.follow,
-		"POST /operations/{id}/stop": c.changes.follow,
+		"POST /changes": c.changes.try, "POST /changes/{id}": c.changes.begin, "GET /changes/{id}": c.changes.follow,
+		"POST /changes/{id}/stop": c.changes.stop,
 	} {
 		mux.HandleFunc(pattern, c.operator(show))
 	}

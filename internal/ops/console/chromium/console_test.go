@@ -322,6 +322,7 @@ func TestTheStoryOnThePage(t *testing.T) {
 	p.click(`a[href="?payload=1"]`)
 	p.await("main pre", "17")
 	s.edit(t, fmt.Sprintf(registration, poisoned, `"Carol"`), "the name was a number")
+	p.click(".asof a")
 	p.await(".versions", `"name": "Carol"`)
 	p.visit(base)
 	p.click(`.help form button`)

@@ -71,22 +71,17 @@ func New(cfg Config) (http.Handler, error) {
 		MaxBodyBytes: maxBodyBytes, RequestTimeout: longTimeout, CheckBody: document.checkBody,
 	}, cfg.Log)
 	router.Use(guard(cfg.Token), addressed(cfg.Service, cfg.Environment))
-	if err := document.mount(router, handlersOf(cfg)); err != nil {
-		return nil, err
-	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+adminapi.DocumentPath, web.Document(api.Admin))
-	mux.Handle("/", router)
-	return mux, nil
+	router.Get(adminapi.DocumentPath, web.Document(api.Admin))
+	return router, document.mount(router, handlersOf(cfg))
 }
 
-// guard lets the stations through without a token: /metrics and /readyz show the same. It compares hashes, so the
-// duration reveals nothing about the token's length.
+// guard lets the document and the stations through without a token: /metrics and /readyz show the same. It compares
+// hashes, so the duration reveals nothing about the token's length.
 func guard(token string) func(http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == adminapi.StationsPath {
+			if r.URL.Path == adminapi.StationsPath || r.URL.Path == adminapi.DocumentPath {
 				next.ServeHTTP(w, r)
 				return
 			}

@@ -53,7 +53,7 @@ func TestTheDocumentIsShown(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, string(api.Admin), string(body))
 	status, body = b.callAs(t, "", http.MethodPost, adminapi.DocumentPath, "{}")
-	requireProblem(t, status, body, http.StatusForbidden, "operations_off")
+	requireProblem(t, status, body, http.StatusMethodNotAllowed, "method_not_allowed")
 }
 
 func TestBadInputIsRefused(t *testing.T) {

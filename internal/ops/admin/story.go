@@ -214,7 +214,7 @@ const codeOffsetOutOfRange = "kafka_1"
 
 func (t *story) askPlace(ctx context.Context) error {
 	parts := recordPlace.FindStringSubmatch(t.ID)
-	if parts == nil || t.Records == nil {
+	if parts == nil {
 		return nil
 	}
 	partition, _ := strconv.ParseInt(parts[2], 10, 32)

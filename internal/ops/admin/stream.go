@@ -23,11 +23,8 @@ const (
 type lines struct {
 	call
 	control *http.ResponseController
-	done    atomic.Int64
-	total   atomic.Int64 // 0: not known
-
-	mu    sync.Mutex // the operation and its sign of life take turns
-	begun bool
+	latest  atomic.Pointer[adminapi.Line]
+	begun   bool
 }
 
 func longChange[R any](operation changing[R]) handler {
@@ -39,8 +36,9 @@ func longChange[R any](operation changing[R]) handler {
 		}
 		l := &lines{call: c, control: http.NewResponseController(c.w)}
 		change := changeOf(asked)
-		change.Progress = l.progress
-		stop := l.keepTelling()
+		change.Progress = func(done, total int64) { l.latest.Store(&adminapi.Line{Done: &done, Total: total}) }
+		change.Progress(0, 0)
+		stop := l.keepReporting()
 		defer stop()
 		result, err := operation(c.r.Context(), change, asked)
 		stop()
@@ -59,7 +57,8 @@ func longChange[R any](operation changing[R]) handler {
 	}
 }
 
-func (l *lines) keepTelling() (stop func()) {
+// keepReporting writes the latest progress until stop, which waits for the last such line.
+func (l *lines) keepReporting() (stop func()) {
 	ctx, cancel := context.WithCancel(l.r.Context())
 	var beats sync.WaitGroup
 	beats.Go(func() {
@@ -71,7 +70,7 @@ func (l *lines) keepTelling() (stop func()) {
 				return
 			case <-tick.C:
 			}
-			l.write(adminapi.Line{Done: new(l.done.Load()), Total: l.total.Load()})
+			l.write(l.latest.Load())
 		}
 	})
 	return func() {
@@ -82,8 +81,6 @@ func (l *lines) keepTelling() (stop func()) {
 
 // A lost client ends the request's context, which ends the operation.
 func (l *lines) write(line any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if !l.begun {
 		l.w.Header().Set("Content-Type", "application/jsonl")
 		l.begun = true
@@ -91,9 +88,4 @@ func (l *lines) write(line any) {
 	_ = l.control.SetWriteDeadline(time.Now().Add(stallTimeout))
 	_ = json.NewEncoder(l.w).Encode(line)
 	_ = l.control.Flush()
-}
-
-func (l *lines) progress(done, total int64) {
-	l.total.Store(total)
-	l.done.Store(done)
 }

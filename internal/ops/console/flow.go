@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -208,7 +209,7 @@ func (f *flow) station(w *watched, s adminapi.Station, now time.Time) station {
 }
 
 // A topic is in the lane of its writer, or of its first reader while no service has named it.
-func (f *flow) lanes(now time.Time) (all []lane) {
+func (f *flow) lanes(now time.Time, found verify.Report) (all []lane) {
 	homes := map[string]string{}
 	for _, kind := range []string{"topic", "inbox"} {
 		for _, w := range f.services {
@@ -237,12 +238,14 @@ func (f *flow) lanes(now time.Time) (all []lane) {
 		case last.Status != service.StatusReady:
 			l.State = adminapi.Stopped
 		}
-		for name, home := range homes {
-			if home == w.Name {
+		for _, name := range slices.Sorted(maps.Keys(homes)) {
+			if homes[name] == w.Name {
 				l.Topics = append(l.Topics, f.topic(w, name, now))
 			}
 		}
-		slices.SortFunc(l.Topics, func(a, b topic) int { return strings.Compare(a.Name, b.Name) })
+		if verdict := found[w.Name]; verdict != nil {
+			l.Verified = "verified " + adminapi.Age(now.Sub(verdict.At)) + " ago: " + verdict.Summary()
+		}
 		all = append(all, l)
 	}
 	return all
@@ -375,15 +378,10 @@ func (f *flow) view(now time.Time) frame {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.viewed = now
-	shown := frame{
-		Causes: f.causes(now, found), Lanes: f.lanes(now), Charts: f.charts(now), Ended: slices.Clone(f.ended), Now: now,
+	return frame{
+		Causes: f.causes(now, found), Lanes: f.lanes(now, found), Charts: f.charts(now), Ended: slices.Clone(f.ended),
+		Now: now,
 	}
-	for i := range shown.Lanes {
-		if verdict := found[shown.Lanes[i].Service]; verdict != nil {
-			shown.Lanes[i].Verified = "verified " + adminapi.Age(now.Sub(verdict.At)) + " ago: " + verdict.Summary()
-		}
-	}
-	return shown
 }
 
 func (c *Console) showFlow(r *http.Request) (content, error) {

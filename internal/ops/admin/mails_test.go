@@ -26,7 +26,8 @@ func withMails(t *testing.T, ids ...string) option {
 			Query: `select id, id::text as event_id, 'welcome' as template, id as user_id, 'ada@example.org' as recipient,
 				'' as correlation_id, '2026-01-02T03:04:05Z'::timestamptz as created_at from public.mail`,
 		}
-		_, err := cfg.Pool.Exec(t.Context(), `create table public.mail as select distinct unnest($1::text[])::uuid as id`, ids)
+		_, err := cfg.Pool.Exec(t.Context(), `create table public.mail as
+			select distinct unnest($1::text[])::uuid as id`, ids)
 		require.NoError(t, err)
 		_, err = cfg.Pool.Exec(t.Context(), `insert into public.lease (handler, event_id, state, ended_at)
 			select 'mails', id, 'uncertain', now() from public.mail`)

@@ -28,16 +28,13 @@ func (s handlers) stations(ctx context.Context, _ nothing) (out adminapi.Station
 	}
 	out = adminapi.Stations{
 		Service: s.Service, Environment: s.Environment, At: time.Now().UTC(), Status: report.Status,
-		Causes: append(slices.Clone(report.Causes), failingChecks(report)...), Stations: s.stationsOf(found),
+		Causes: append(append([]service.Cause{}, report.Causes...), failingChecks(report)...), Stations: s.stationsOf(found),
 	}
 	if report.Status == service.StatusDraining {
 		out.Causes = append(out.Causes, service.Cause{
 			Code: "draining", Station: "http/" + s.Service, What: "This instance is shutting down.",
 			Means: "It takes no more requests, and gives its work to another instance.", Do: "Start one if none runs.",
 		})
-	}
-	if out.Causes == nil {
-		out.Causes = []service.Cause{}
 	}
 	for i := range out.Stations {
 		judge(&out.Stations[i], out.Causes)

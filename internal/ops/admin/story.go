@@ -3,7 +3,6 @@ package admin
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -40,7 +39,7 @@ func (s handlers) story(ctx context.Context, asked adminapi.GetStoryParams) (tol
 	told.ID = id
 	t := &story{handlers: s, Story: told, hint: asked}
 	for _, ask := range []func(context.Context) error{
-		t.askOutbox, t.askInbox, t.askLetters, t.askLetterID, t.askPlace,
+		t.askOutbox, t.askInbox, t.askLetters, t.askPlace,
 	} {
 		if err := ask(ctx); err != nil {
 			return t.Story, err
@@ -162,14 +161,23 @@ func recordOf(step adminapi.StoryStep, at time.Time) adminapi.StoryStep {
 	}
 }
 
-// A key whose events another service's outbox holds may have dead letters here.
+// askLetters finds the dead letters of an event, the one of an id, and those that wait of a key, whose events another
+// service's outbox may hold.
 func (t *story) askLetters(ctx context.Context) error {
 	letters, err := t.letters.OfEvent(ctx, t.consumerNames(), t.ID)
 	if err != nil {
 		return err
 	}
+	number, isOwn := strings.CutPrefix(t.ID, t.Service+"/")
+	if id, err := strconv.ParseInt(number, 10, 64); isOwn && err == nil {
+		letters, err = t.letters.Summaries(ctx, deadletter.Filter{IDs: []int64{id}, Limit: 1})
+		if err != nil {
+			return err
+		}
+	}
 	for _, l := range letters {
 		t.setKind(adminapi.StoryKindEvent)
+		t.relate(l.EventID)
 		if err := t.addLetter(ctx, l); err != nil {
 			return err
 		}
@@ -187,24 +195,6 @@ func (t *story) askLetters(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (t *story) askLetterID(ctx context.Context) error {
-	number, isOwn := strings.CutPrefix(t.ID, t.Service+"/")
-	id, err := strconv.ParseInt(number, 10, 64)
-	if !isOwn || err != nil {
-		return nil // it is another id
-	}
-	letter, _, err := t.letters.Get(ctx, id, false)
-	if refused, is := errors.AsType[*deadletter.Error](err); is && refused.Code == deadletter.CodeNotFound {
-		return nil
-	}
-	if err == nil {
-		t.setKind(adminapi.StoryKindEvent)
-		t.relate(letter.EventID)
-		err = t.addLetter(ctx, letter)
-	}
-	return err
 }
 
 var recordPlace = regexp.MustCompile(`^(.+)\[(\d{1,9})\]@(\d{1,18})$`)

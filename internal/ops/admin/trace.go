@@ -52,9 +52,9 @@ where event_id between $1::text::uuid and $2::text::uuid`
 const noScans = `set local enable_seqscan = off; set local enable_indexscan = off; set local enable_indexonlyscan = off;
 set local max_parallel_workers_per_gather = 0; set local jit = off; set local plan_cache_mode = force_custom_plan`
 
-// readTrace returns the events with an id, and the newest 1000 whose key it is or that follow from its event, request or
-// trace. It reads only the blocks where they may be. needsHint reports that only a key or a time can find the event: the
-// id has no time, and the outbox does not know when it was given.
+// readTrace returns the events with an id, and the newest 1000 whose key it is or that follow from its event, request
+// or trace. It reads only the blocks where they may be. needsHint reports that only a key or a time can find the event:
+// the id has no time, and the outbox does not know when it was given.
 func readTrace(
 	ctx context.Context, db audit.Beginner, id string, hint adminapi.GetStoryParams,
 ) (found []entry, needsHint bool, err error) {

@@ -33,25 +33,23 @@ func InOrder(all []StoryStep) []StoryStep {
 		StoryStep
 		seems time.Time
 	}
-	type reached struct {
-		clock int
-		seems time.Time
-	}
 	kept := joined(all)
 	slices.SortStableFunc(kept, func(a, b StoryStep) int {
 		return cmp.Or(cmp.Compare(clock(a), clock(b)), a.At.Compare(b.At))
 	})
 	ordered := make([]told, len(kept))
-	last := make(map[string]reached) // by event, when it first was at the station that it came to last
+	reached := make(map[string]told) // by event, its first step at the station where it is
 	for i, s := range kept {
 		ordered[i] = told{s, s.At}
-		if before := last[s.EventID]; s.EventID != "" {
-			if before.seems.After(s.At) {
-				ordered[i].seems = before.seems
-			}
-			if before.clock != clock(s) {
-				last[s.EventID] = reached{clock(s), ordered[i].seems}
-			}
+		if s.EventID == "" || s.Station == StoryStepStationRequest { // its time may be any that a caller has set
+			continue
+		}
+		before := reached[s.EventID]
+		if before.seems.After(s.At) {
+			ordered[i].seems = before.seems
+		}
+		if clock(before.StoryStep) != clock(s) {
+			reached[s.EventID] = ordered[i]
 		}
 	}
 	slices.SortStableFunc(ordered, func(a, b told) int {

@@ -1,5 +1,4 @@
-// Package ops offers the operations of a service's node on its admin listener; a service names them in its
-// [eventing.Service.Operations].
+// Package ops offers the operations of a service on its admin listener; see [eventing.Service.Operations].
 package ops
 
 import (
@@ -10,8 +9,8 @@ import (
 
 // Own is what a service adds to the operations. All of it is optional.
 type Own struct {
-	Mails *admin.MailList // its list of mails
-	Tell  admin.Teller    // finds what its own tables hold under an id
+	Mails *admin.MailList
+	Tell  admin.Teller
 }
 
 // Offer adds the operations to the node's admin listener.

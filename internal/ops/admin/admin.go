@@ -1,7 +1,5 @@
-// Package admin offers a service's operations as a JSON API on its admin listener: outbox, inbox, dead letters, mails.
-// api/admin.yaml describes it; package client calls it.
-//
-// The operations run in the service's own process, because a replay needs its handlers.
+// Package admin is the JSON API of api/admin.yaml. It runs in the service's own process, because a replay needs its
+// handlers. Package client calls it.
 package admin
 
 import (
@@ -26,7 +24,7 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// Prefix is where the API lives.
+// Prefix is where New's handler belongs.
 const Prefix = "/admin/v1/"
 
 // Config is one service as its operators see it.
@@ -34,24 +32,17 @@ type Config struct {
 	// Service names it, Environment the place where it runs.
 	Service, Environment string
 	// Token authorizes callers. Empty: the operations are off, and every call is refused.
-	Token string
-	Pool  *pgxpool.Pool
-	// Publisher sends republished events.
+	Token     string
+	Pool      *pgxpool.Pool
 	Publisher relay.ContextPublisher
-	// Topics are those that the service writes to.
-	Topics Topics
-	// Records reads the records of these topics.
+	Topics    Topics
 	Records   Records
 	Consumers []Consumer
-	// Metrics hold the consumers' counts.
-	Metrics prometheus.Gatherer
-	// Mails is nil where the service sends none.
-	Mails *MailList
-	// Readiness is the report of /readyz, with the causes.
-	Readiness func() service.Readiness
-	// Tell returns what the service's own tables know of an id. Default: nil, only its events.
-	Tell Teller
-	Log  *slog.Logger
+	Metrics   prometheus.Gatherer
+	Mails     *MailList                // nil: the service sends none
+	Readiness func() service.Readiness // of /readyz, with the causes
+	Tell      Teller                   // nil: the service's own tables know no id
+	Log       *slog.Logger
 }
 
 const (
@@ -60,7 +51,7 @@ const (
 	maxBodyBytes = 2 << 20          // an event of the largest size, as base64 in JSON
 )
 
-// New returns the API. It answers everything below [Prefix].
+// New returns the API.
 func New(cfg Config) (http.Handler, error) {
 	document, err := loadDocument()
 	if err != nil {
@@ -75,8 +66,8 @@ func New(cfg Config) (http.Handler, error) {
 	return router, document.mount(router, handlersOf(cfg))
 }
 
-// guard lets the document and the stations through without a token: /metrics and /readyz show the same. It compares
-// hashes, so the duration reveals nothing about the token's length.
+// guard asks for no token for what /metrics and /readyz show as well. The duration of comparing hashes reveals nothing
+// about the token's length.
 func guard(token string) func(http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return func(next http.Handler) http.Handler {
@@ -107,8 +98,7 @@ const (
 	HeaderEnvironment = "Twinbox-Environment"
 )
 
-// addressed checks the address within the changing request. A separate check before it would leave a moment in which
-// the address can begin to lead elsewhere.
+// addressed checks the address in the changing request itself: after a separate check it could lead elsewhere.
 func addressed(service, environment string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

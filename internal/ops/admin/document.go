@@ -19,8 +19,7 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// document checks requests against api/admin.yaml. So a null, empty or zero member never means "no condition", in any
-// operation.
+// document checks requests against api/admin.yaml, so that a null, empty or zero member never means "no condition".
 type document struct {
 	operations map[string]operation // by method and path
 }
@@ -203,7 +202,6 @@ func firstCause(wrong *jsonschema.ValidationError) *jsonschema.ValidationError {
 	})
 }
 
-// rule does not repeat the value.
 func rule(broken jsonschema.ErrorKind) string {
 	switch k := broken.(type) {
 	case *kind.Type:

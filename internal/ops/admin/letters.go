@@ -63,7 +63,6 @@ func (s handlers) discard(
 	return noted(result, ""), err
 }
 
-// Notes of changes of dead letters.
 const (
 	noteReplayDryRun = "Payloads and contracts were checked. The order of the keys and the handlers were not tried: " +
 		"a dead letter may still fail or be refused."
@@ -85,11 +84,10 @@ func noted(result audit.Result, dryRun string) audit.Result {
 
 type Consumer struct {
 	Name, Topic string
-	// Replay handles this consumer's dead letters again that the filter picks.
-	Replay func(ctx context.Context, f deadletters.Filter, o inbox.Options) error
+	Replay      func(ctx context.Context, f deadletters.Filter, o inbox.Options) error
 }
 
-// checkAll requires a condition or all, not both: a caller may have forgotten to fill the filter.
+// checkAll requires a condition or all: a caller may have forgotten to fill the filter.
 func checkAll(filter deadletters.Filter, all bool) error {
 	switch {
 	case all && filter.Selective():
@@ -100,7 +98,7 @@ func checkAll(filter deadletters.Filter, all bool) error {
 	return nil
 }
 
-// replay runs one consumer after the other: rate and limit are for all of them together.
+// replay runs the consumers in turn: rate and limit are for all together.
 func (s handlers) replay(
 	ctx context.Context, change audit.Change, asked adminapi.ReplayRequest,
 ) (audit.Result, error) {

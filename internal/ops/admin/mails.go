@@ -17,22 +17,18 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// MailList is a list of mails, each the effect of a lease of one handler (package lease). Every change stores an action
-// of kind mail in the audit, in its own transaction.
+// MailList is a list of mails, each the effect of a lease of one handler. Changes are audited as of kind mail.
 type MailList struct {
 	Pool    *pgxpool.Pool
 	Handler string // of their leases
-	// Query selects the service's mails: id (uuid), event_id, template, user_id (uuid of the subject: a user, an order),
-	// recipient, correlation_id, created_at. Conditions are added on the first four, so its tables should have indexes
-	// for them.
+	// Query selects id (uuid), event_id, template, user_id (uuid of the subject: a user, an order), recipient,
+	// correlation_id and created_at. The first four need indexes.
 	Query string
-	// Sent stores what else follows from mails that an operator reports as sent, in that transaction. Committed runs
-	// after it. Default: neither.
+	// Sent runs in the transaction that marks mails as sent, Committed after it. Default: neither.
 	Sent      func(ctx context.Context, tx pgx.Tx, sent ...lease.Settled) error
 	Committed func()
 }
 
-// A mail is sent when its lease is done.
 const stateOf = `case lease.state when 'done' then 'sent' else lease.state end`
 
 // $1 is the handler.
@@ -86,9 +82,8 @@ func (s handlers) settle(
 	}
 }
 
-// Retry makes uncertain, failed and skipped mails pending, due immediately, with zero attempts. The next attempt
-// carries the same Message-ID. An uncertain mail may arrive twice: the operator accepts that. A repetition changes
-// nothing.
+// Retry makes uncertain, failed and skipped mails pending, due immediately, with zero attempts and the same Message-ID.
+// An uncertain mail may arrive twice.
 func (l *MailList) Retry(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	return l.settle(ctx, ids, c, settlement{
 		verb: "retry", from: []adminapi.MailState{adminapi.Uncertain, adminapi.Failed, adminapi.Skipped},
@@ -99,7 +94,7 @@ func (l *MailList) Retry(ctx context.Context, ids []string, c audit.Change) (aud
 	})
 }
 
-// MarkSent marks uncertain mails as sent, with all that follows. The operator must know that the server took them.
+// MarkSent marks uncertain mails as sent. The operator must know that the server took them.
 func (l *MailList) MarkSent(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	result, err := l.settle(ctx, ids, c, settlement{
 		verb: "mark_sent", from: []adminapi.MailState{adminapi.Uncertain}, to: adminapi.Sent,
@@ -189,7 +184,7 @@ const storyConditions = `
 where mail.id = $2 or mail.user_id = $2 or mail.event_id = $3
 order by mail.id limit 1000`
 
-// Tell returns the steps of the mails with an id, of their subject or of their event, with the operators' actions.
+// Tell is the [Teller] of the mails: of their own ids, and those of their subjects and events.
 func (l *MailList) Tell(ctx context.Context, id string) (told Told, err error) {
 	var parsed *uuid.UUID
 	if u, err := uuid.Parse(id); err == nil {

@@ -78,7 +78,7 @@ type call struct {
 
 type nothing = struct{}
 
-// decode reads the body or, where the operation has none, its parameters.
+// decode reads the body, else the parameters.
 func decode[R any](c call) (asked R, err error) {
 	if c.hasBody {
 		return web.Decode[R](c.w, c.r)
@@ -134,7 +134,7 @@ func change[R any](operation changing[R]) handler {
 	})
 }
 
-// changeOne runs in the transaction of the audit row that it returns.
+// changeOne stores the audit row that what returns in its transaction.
 func changeOne[R any](
 	db audit.Beginner, what func(ctx context.Context, tx pgx.Tx, asked R) (audit.Action, error),
 ) handler {

@@ -20,7 +20,7 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// What the audit trail calls the things of an outbox.
+// The kinds of audited things.
 const (
 	kindOutbox    = "outbox"
 	kindOutboxKey = "outbox_key"
@@ -49,8 +49,7 @@ const keptSQL = `select coalesce(min(position), 0), coalesce(max(position), 0) f
 // 200,000 positions take 0.2 s, at a microsecond each.
 const tailPositions = 200_000
 
-// tail returns the newest events in the order of their positions. A transaction that commits late puts its events
-// below ones that were read before. One call reads at most 200,000 positions.
+// tail reads backwards. A transaction that commits late puts its events below ones that were read before.
 func (s handlers) tail(
 	ctx context.Context, asked adminapi.TailOutboxParams,
 ) (out adminapi.OutboxEvents, err error) {
@@ -216,15 +215,14 @@ func (c *counting) PublishContext(ctx context.Context, topic string, msgs ...*me
 	return nil
 }
 
-// Topics answers questions about the topics that a service writes to.
+// Topics are those that a service writes to.
 type Topics interface {
-	// Partitions returns the number of partitions of each existing topic.
+	// Partitions counts the partitions of each existing topic.
 	Partitions(ctx context.Context) (map[string]int32, error)
-	// Behind returns the groups that have not read a topic to its end, with the number of records before each.
+	// Behind counts the records that each group has not read of a topic.
 	Behind(ctx context.Context, topic string) (map[string]int64, error)
 }
 
-// Records reads records of topics, from one offset on and before another.
 type Records interface {
 	ReadLog(ctx context.Context, topic string, partition int32, from, to int64) ([]*message.Message, error)
 }

@@ -33,7 +33,6 @@ var (
 	errNotScheduled = problem(http.StatusNotFound, "not_scheduled", "No event is scheduled under this name (any more).")
 )
 
-// sentinels are errors of the packages below, with the caller's answer.
 var sentinels = []struct {
 	err    error
 	status int
@@ -56,7 +55,7 @@ var sentinels = []struct {
 	},
 }
 
-// badText is the database's code for a text that it cannot compare. All such text is the caller's.
+// badText is the database's code for a text that it cannot compare.
 const badText = "22021"
 
 // closed are the codes of a request that outlived the drain.

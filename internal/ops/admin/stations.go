@@ -16,7 +16,7 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// A figure is missing where its source did not answer. With a silent database, metrics and readiness each take seconds.
+// With a silent database, metrics and readiness each take seconds.
 func (s handlers) stations(ctx context.Context, _ nothing) (out adminapi.Stations, err error) {
 	var report service.Readiness
 	var asked sync.WaitGroup

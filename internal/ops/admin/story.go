@@ -20,12 +20,11 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// Told has the kind, the steps and the related ids that a service's own tables know of an id.
+// Told is a part of a story. Its steps need not name the service.
 type Told = adminapi.Story
 
-// Teller returns what a service's own tables know of an id, which may be a user's, an event's, a mail's, or a mistyped
-// text. It reads by indexes, and returns ids, states and times: no address, no name, no payload. The steps need not
-// name the service.
+// Teller returns what a service's own tables know of an id, or of any text. It reads by indexes and returns no address,
+// name or payload.
 type Teller func(ctx context.Context, id string) (Told, error)
 
 func (s handlers) story(ctx context.Context, asked adminapi.GetStoryParams) (told adminapi.Story, err error) {
@@ -108,8 +107,7 @@ func (t *story) addEvent(e entry) adminapi.StoryStep {
 	return step
 }
 
-// addedAt prefers the time in the id: a caller sets the business time. An id has whole milliseconds, so a business time
-// in the same millisecond is more exact.
+// addedAt is the time in the id, which no caller sets. A business time in the same millisecond is more exact.
 func addedAt(e entry) time.Time {
 	id, err := uuid.Parse(e.EventID)
 	if err != nil || id.Version() != 7 {
@@ -161,8 +159,7 @@ func recordOf(step adminapi.StoryStep, at time.Time) adminapi.StoryStep {
 	}
 }
 
-// askLetters finds the dead letters of an event, the one of an id, and those that wait of a key, whose events another
-// service's outbox may hold.
+// askLetters finds the dead letters of an event, of a dead letter's id, and of a key of any service.
 func (t *story) askLetters(ctx context.Context) error {
 	letters, err := t.letters.OfEvent(ctx, t.consumerNames(), t.ID)
 	if err != nil {
@@ -199,7 +196,6 @@ func (t *story) askLetters(ctx context.Context) error {
 
 var recordPlace = regexp.MustCompile(`^(.+)\[(\d{1,9})\]@(\d{1,18})$`)
 
-// codeOffsetOutOfRange is Kafka's error OFFSET_OUT_OF_RANGE, as package kafka names it.
 const codeOffsetOutOfRange = "kafka_1"
 
 func (t *story) askPlace(ctx context.Context) error {

@@ -13,9 +13,7 @@ import (
 )
 
 const (
-	// stallTimeout is how long a client may take to read a line.
-	stallTimeout = 30 * time.Second
-	// progressEvery keeps an operation of a million steps from writing a million lines, and shows that a silent one runs.
+	stallTimeout  = 30 * time.Second // for a client to read a line
 	progressEvery = 200 * time.Millisecond
 )
 
@@ -57,7 +55,7 @@ func longChange[R any](operation changing[R]) handler {
 	}
 }
 
-// keepReporting writes the latest progress until stop, which waits for the last such line.
+// keepReporting writes the latest progress, also of a silent operation, until stop.
 func (l *lines) keepReporting() (stop func()) {
 	ctx, cancel := context.WithCancel(l.r.Context())
 	var beats sync.WaitGroup

@@ -47,8 +47,7 @@ where event_id between $1::text::uuid and $2::text::uuid`
 	givenAt = `select max(added_at) from public.outbox_given_id where event_id = $1::text::uuid`
 )
 
-// noScans forces the summaries, with the conditions that are given. The planner expects them to be useless for a
-// partition that was never analysed, and would read the whole table, or all of it by the index of positions.
+// noScans forces the summaries. The planner expects them to be useless for a partition that was never analysed.
 const noScans = `set local enable_seqscan = off; set local enable_indexscan = off; set local enable_indexonlyscan = off;
 set local max_parallel_workers_per_gather = 0; set local jit = off; set local plan_cache_mode = force_custom_plan`
 

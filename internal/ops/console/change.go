@@ -164,7 +164,7 @@ func (c *changes) try(w http.ResponseWriter, r *http.Request) {
 	c.answer(w, r, http.StatusOK, "plan", asked)
 }
 
-// begin does a change that was tried. It does it once, however often it is asked, and without a viewer.
+// begin does a change that was tried, once. It continues without a viewer.
 func (c *changes) begin(w http.ResponseWriter, r *http.Request) {
 	by, reason := strings.TrimSpace(r.PostFormValue("by")), strings.TrimSpace(r.PostFormValue("reason"))
 	if by == "" || reason == "" {
@@ -197,7 +197,6 @@ func (c *changes) start(asked *change) {
 	})
 }
 
-// follow shows how far a change is.
 func (c *changes) follow(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	var state change

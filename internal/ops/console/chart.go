@@ -18,10 +18,10 @@ const (
 
 func stepOf(at time.Time) int { return int(at.Unix()) / int(chartStep.Seconds()) }
 
-// A figure is of one station at the end of a step, and joins with those of other stations.
+// A figure is of a station at the end of a step.
 type figure struct {
 	of   func(old, cur adminapi.Station, seconds float64) *float64
-	join func(a, b float64) float64
+	join func(a, b float64) float64 // of several stations
 }
 
 var (

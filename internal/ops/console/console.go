@@ -1,9 +1,6 @@
-// Package console is the operators' page: where events are, why they wait, and what to do about dead letters. It is a
-// client of the services' admin listeners and serves any number of viewers from one poll per service.
-//
-// The services' token stays in the process. A browser without a session sees the flow, which needs no token. Everything
-// else needs the session that the one-time link of [Console.SignIn] begins. A change needs a dry run, a reason and a
-// name. Memory holds 15 minutes of history.
+// Package console is the operators' page, a client of the services' admin listeners. One poll per service serves all
+// viewers. The services' token stays in the process: a browser without the session that [Console.SignIn] begins sees
+// only the flow. Memory holds 15 minutes of history.
 package console
 
 import (
@@ -33,12 +30,10 @@ type Config struct {
 	// Dir is the folder with the report of "twinbox verify". Default: the working directory.
 	Dir string
 	Log *slog.Logger
-	// Interval is the time between polls of a service while there are viewers. Default: 1 s. Without viewers it is five
-	// times as long.
+	// Interval is the time between polls of a service, five times as long without viewers. Default: 1 s.
 	Interval time.Duration
 }
 
-// Link leads to another page.
 type Link struct{ Title, URL string }
 
 // Console is safe for concurrent use.
@@ -108,7 +103,6 @@ func (c *Console) handler() http.Handler {
 	return web.ForHosts(c.cfg.Hosts, "with --host of twinbox console", http.NewCrossOriginProtection().Handler(page))
 }
 
-// The console's end ends its session, too.
 const sessionLife = 12 * time.Hour
 
 // The session belongs to the first browser that opens the link.
@@ -119,7 +113,7 @@ type session struct {
 	ends time.Time
 }
 
-// SignIn returns the path that begins a session for the first browser that opens it.
+// SignIn returns the path that begins a session of twelve hours, once.
 func (c *Console) SignIn() string {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
@@ -148,7 +142,7 @@ func (s *session) has(r *http.Request) bool {
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// cookieName contains the port: cookies ignore it, and two consoles on one machine would sign each other out.
+// cookieName has the port, which cookies ignore: two consoles on one machine would sign each other out.
 func cookieName(r *http.Request) string {
 	return "twinbox_console_" + r.Host[strings.LastIndexByte(r.Host, ':')+1:]
 }

@@ -81,8 +81,7 @@ func joined(all []StoryStep) []StoryStep {
 	return kept
 }
 
-// same joins a request that a table and an event know, a record that several consumers read, and a row found by two
-// ids.
+// same holds for a request that a table and an event know, and a record that several consumers read.
 func same(a, b StoryStep) bool {
 	if a.Station != b.Station {
 		return false

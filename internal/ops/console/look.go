@@ -7,9 +7,9 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"example.com/twinbox/internal/ops/admin/adminapi"
@@ -149,13 +149,12 @@ func (c *Console) showStory(r *http.Request) (content, error) {
 	}}, nil
 }
 
-var letterID = regexp.MustCompile(`^([\w-]+)/(\d+)$`)
-
 func find(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get("id")
 	page := "/events/" + url.PathEscape(id)
-	if parts := letterID.FindStringSubmatch(id); parts != nil {
-		page = "/dead-letters/" + parts[1] + "/" + parts[2]
+	service, number, _ := strings.Cut(id, "/")
+	if _, err := strconv.ParseUint(number, 10, 63); err == nil {
+		page = "/dead-letters/" + url.PathEscape(service) + "/" + number
 	}
 	http.Redirect(w, r, page, http.StatusSeeOther)
 }

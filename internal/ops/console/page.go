@@ -31,8 +31,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 }).ParseFS(templateFiles, "templates/*.html"))
 
 type page struct {
-	Title    string
-	Body     template.HTML // what the page's own template made
+	content
 	Operate  bool
 	ReadOnly bool
 	Links    []Link
@@ -41,9 +40,12 @@ type page struct {
 }
 
 type content struct {
-	name, title string // of its template, and of the page
-	data        any
+	template string
+	Title    string
+	data     any
 }
+
+func (c content) Body() (template.HTML, error) { return render(c.template, c.data) }
 
 type missing string
 
@@ -54,7 +56,7 @@ func (c *Console) shows(of func(r *http.Request) (content, error)) http.HandlerF
 		shown, err := of(r)
 		status := http.StatusOK
 		if err != nil {
-			shown, status = content{"failed", "Not found", err}, http.StatusBadGateway
+			shown, status = content{"failed", "That did not work", err}, http.StatusBadGateway
 		}
 		problem, is := errors.AsType[*client.ProblemError](err)
 		if _, none := errors.AsType[missing](err); none || is && problem.Problem.Status == http.StatusNotFound {
@@ -65,32 +67,23 @@ func (c *Console) shows(of func(r *http.Request) (content, error)) http.HandlerF
 }
 
 func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, shown content) {
-	whole := page{
-		Title: shown.title, Operate: c.mayOperate(r), ReadOnly: c.cfg.ReadOnly, Links: c.cfg.Links, At: time.Now(),
-	}
-	whole.Section, _, _ = strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	var err error
-	if whole.Body, err = render(shown.name, shown.data); err != nil {
-		c.broken(w, r, shown.name, err)
-		return
-	}
-	c.answer(w, r, status, "page", whole)
+	section, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	c.answer(w, r, status, "page", page{
+		content: shown, Operate: c.mayOperate(r), ReadOnly: c.cfg.ReadOnly, Links: c.cfg.Links, Section: section,
+		At: time.Now(),
+	})
 }
 
 func (c *Console) answer(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
 	content, err := render(name, data)
 	if err != nil {
-		c.broken(w, r, name, err)
+		c.cfg.Log.ErrorContext(r.Context(), "page not made", "page", name, "error", err)
+		http.Error(w, "The page could not be made; the log of the console says why.", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(content)) // the browser may be gone
-}
-
-func (c *Console) broken(w http.ResponseWriter, r *http.Request, name string, err error) {
-	c.cfg.Log.ErrorContext(r.Context(), "page not made", "page", name, "error", err)
-	http.Error(w, "The page could not be made; the log of the console says why.", http.StatusInternalServerError)
 }
 
 // The template's escaping makes the result safe as part of another template.
@@ -105,13 +98,8 @@ func render(name string, data any) (template.HTML, error) {
 const unknownText = "–"
 
 func number(n *float64) string {
-	switch {
-	case n == nil:
+	if n == nil {
 		return unknownText
-	case *n >= 1e6:
-		return fmt.Sprintf("%.1fM", *n/1e6)
-	case *n >= 1e4:
-		return fmt.Sprintf("%.1fk", *n/1e3)
 	}
 	return strconv.Itoa(int(*n))
 }

@@ -34,14 +34,14 @@ const selectAddressee = `select id::text from users where email_key = $1`
 
 // A mail address leads to its user.
 func tellOf(pool *pgxpool.Pool) admin.Teller {
-	return func(ctx context.Context, id string) (told admin.Told, err error) {
+	return func(ctx context.Context, id string) (told adminapi.Story, err error) {
 		if email, notOne := domain.ParseEmail(id); notOne == nil {
 			var user string
 			err := pool.QueryRow(ctx, selectAddressee, email.Key()).Scan(&user)
 			if errors.Is(err, pgx.ErrNoRows) {
 				return told, nil
 			}
-			return admin.Told{Kind: adminapi.StoryKindUser, Related: []string{user}}, err
+			return adminapi.Story{Kind: adminapi.StoryKindUser, Related: []string{user}}, err
 		}
 		user, err := uuid.Parse(id)
 		if err != nil {

@@ -39,7 +39,7 @@ func offerOperations(node *eventing.Node, _ Config) error {
 const selectContact = `select exists (select from contact where user_id = $1)`
 
 func tellOf(list *admin.MailList) admin.Teller {
-	return func(ctx context.Context, id string) (told admin.Told, err error) {
+	return func(ctx context.Context, id string) (told adminapi.Story, err error) {
 		if told, err = list.Tell(ctx, id); err != nil {
 			return told, err
 		}

@@ -119,23 +119,15 @@ type settlement struct {
 	change func(ctx context.Context, tx pgx.Tx, events []string) error
 }
 
-type lockedMail struct {
-	ID      string
-	EventID string
-	State   adminapi.MailState
-}
-
 // settle changes all mails in a fitting state in one transaction with their audit rows. A dry run rolls it back.
 func (l *MailList) settle(
 	ctx context.Context, ids []string, c audit.Change, s settlement,
 ) (result audit.Result, err error) {
-	var found []lockedMail
+	var found []mail
 	var events []string
 	result.DryRun = c.DryRun
 	err = c.MakeMany(ctx, l.Pool, func(tx pgx.Tx) (actions []audit.Action, err error) {
-		rows, _ := tx.Query(ctx, `select mail.id::text, mail.event_id, `+stateOf+l.from()+
-			`where mail.id = any($2::text[]::uuid[]) order by mail.id for update of lease`, l.Handler, ids)
-		if found, err = pgx.CollectRows(rows, pgx.RowToStructByPos[lockedMail]); err != nil {
+		if found, err = l.find(ctx, tx, lockedByID, ids); err != nil {
 			return nil, err
 		}
 		for _, mail := range found {
@@ -158,7 +150,7 @@ func (l *MailList) settle(
 		return result, errNoMail
 	}
 	for _, id := range ids {
-		if !slices.ContainsFunc(found, func(m lockedMail) bool { return m.ID == id }) {
+		if !slices.ContainsFunc(found, func(m mail) bool { return m.ID == id }) {
 			result.Fail(id, string(errNoMail.Code), "there is no such mail")
 		}
 	}
@@ -175,25 +167,33 @@ type mail struct {
 	CreatedAt, StateAt            time.Time
 }
 
-// Only the lease knows when a mail was claimed: an open one is in its state now.
-const storyColumns = `
+const (
+	// Only the lease knows when a mail was claimed: an open one is in its state now.
+	selectMail = `
 select mail.id::text, mail.event_id, mail.user_id::text, mail.correlation_id, ` + stateOf + `, lease.attempts,
     mail.created_at, coalesce(lease.ended_at, clock_timestamp())`
+	lockedByID = `where mail.id = any($2::text[]::uuid[]) order by mail.id for update of lease`
+	byAnyID    = `where mail.id = $2 or mail.user_id = $2 or mail.event_id = $3 order by mail.id limit 1000`
+)
 
-const storyConditions = `
-where mail.id = $2 or mail.user_id = $2 or mail.event_id = $3
-order by mail.id limit 1000`
+func (l *MailList) find(ctx context.Context, q audit.Querier, where string, args ...any) ([]mail, error) {
+	rows, _ := q.Query(ctx, selectMail+l.from()+where, append([]any{l.Handler}, args...)...)
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[mail])
+	if err != nil {
+		return nil, fmt.Errorf("read mails: %w", err)
+	}
+	return found, nil
+}
 
 // Tell is the [Teller] of the mails: of their own ids, and those of their subjects and events.
-func (l *MailList) Tell(ctx context.Context, id string) (told Told, err error) {
+func (l *MailList) Tell(ctx context.Context, id string) (told adminapi.Story, err error) {
 	var parsed *uuid.UUID
 	if u, err := uuid.Parse(id); err == nil {
 		parsed = &u
 	}
-	rows, _ := l.Pool.Query(ctx, storyColumns+l.from()+storyConditions, l.Handler, parsed, id)
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[mail])
+	found, err := l.find(ctx, l.Pool, byAnyID, parsed, id)
 	if err != nil {
-		return told, fmt.Errorf("read mails: %w", err)
+		return told, err
 	}
 	for _, m := range found {
 		if m.ID == id {

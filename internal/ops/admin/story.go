@@ -20,12 +20,9 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// Told is a part of a story. Its steps need not name the service.
-type Told = adminapi.Story
-
-// Teller returns what a service's own tables know of an id, or of any text. It reads by indexes and returns no address,
-// name or payload.
-type Teller func(ctx context.Context, id string) (Told, error)
+// Teller returns what a service's own tables know of an id, or of any text: kind, steps and related ids. It reads by
+// indexes and returns no address, name or payload. The steps need not name the service.
+type Teller func(ctx context.Context, id string) (adminapi.Story, error)
 
 func (s handlers) story(ctx context.Context, asked adminapi.GetStoryParams) (told adminapi.Story, err error) {
 	id := chi.URLParamFromCtx(ctx, "id")

@@ -161,11 +161,11 @@ func TestTheStoryThatAServiceTells(t *testing.T) {
 	var calls []asked
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
 		cfg.Consumers = []admin.Consumer{consumer("a", nil, nil, &calls)}
-		cfg.Tell = func(_ context.Context, id string) (admin.Told, error) {
+		cfg.Tell = func(_ context.Context, id string) (adminapi.Story, error) {
 			if id != "someone" {
-				return admin.Told{}, nil
+				return adminapi.Story{}, nil
 			}
-			return admin.Told{
+			return adminapi.Story{
 				Kind: adminapi.StoryKindUser, Related: []string{"m", "m", "", "someone"},
 				Steps: []adminapi.StoryStep{{At: time.Now(), Station: adminapi.StoryStepStationRequest, Outcome: "signed_up"}},
 			}, nil

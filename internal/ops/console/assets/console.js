@@ -114,7 +114,7 @@ document.addEventListener("pointerout", event => {
 document.addEventListener("visibilitychange", look);
 document.addEventListener("click", event => { if (event.target.id === "pause") pause(); });
 document.addEventListener("keydown", event => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input")) return;
   if (event.key === "/") {
     const find = document.querySelector(".find input");
     if (find) { event.preventDefault(); find.focus(); }

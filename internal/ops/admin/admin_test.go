@@ -110,10 +110,6 @@ func TestBadInputIsRefused(t *testing.T) {
 			"only a state", "POST", "dead-letters/replay", `{` + who + `,"filter":{"state":"waiting","limit":5}}`,
 			422, "missing_filter",
 		},
-		{
-			"all and a condition", "POST", "dead-letters/replay", `{` + who + `,"filter":{"key":"k"},"all":true}`,
-			422, "invalid_value",
-		},
 		{"discard all", "POST", "dead-letters/discard", `{` + who + `,"filter":{}}`, 422, "missing_filter"},
 		{
 			"no state", "POST", "dead-letters/query", `{"filter":{"state":"x"},"after":0}`,

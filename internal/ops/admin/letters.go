@@ -87,24 +87,13 @@ type Consumer struct {
 	Replay      func(ctx context.Context, f deadletters.Filter, o inbox.Options) error
 }
 
-// checkAll requires a condition or all: a caller may have forgotten to fill the filter.
-func checkAll(filter deadletters.Filter, all bool) error {
-	switch {
-	case all && filter.Selective():
-		return invalid("all", "goes with no condition")
-	case !all && !filter.Selective():
-		return &deadletters.Error{Code: deadletters.CodeMissingFilter, Detail: `give a condition, or "all": true`}
-	}
-	return nil
-}
-
 // replay runs the consumers in turn: rate and limit are for all together.
 func (s handlers) replay(
 	ctx context.Context, change audit.Change, asked adminapi.ReplayRequest,
 ) (audit.Result, error) {
 	sum := audit.Result{DryRun: change.DryRun}
-	if err := checkAll(asked.Filter, asked.All); err != nil {
-		return sum, err
+	if !asked.All && !asked.Filter.Selective() { // a caller may have forgotten to fill the filter
+		return sum, &deadletters.Error{Code: deadletters.CodeMissingFilter, Detail: `give a condition, or "all": true`}
 	}
 	asked.Filter.State = cmp.Or(asked.Filter.State, deadletters.Waiting)
 	total, err := s.letters.Count(ctx, asked.Filter)

@@ -518,7 +518,7 @@ type ReplayRequest struct {
 	// AcceptGap Also events that are refused as version_gap or version_jump. The versions before them are skipped as stale if they come.
 	AcceptGap bool `json:"accept_gap,omitempty,omitzero"`
 
-	// All All that wait: then the filter has no condition but a limit.
+	// All Needed where the filter has no condition: all that wait.
 	All bool `json:"all,omitempty,omitzero"`
 
 	// By The operator's name, for the audit; not verified.

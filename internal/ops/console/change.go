@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -111,6 +112,9 @@ func replay(ctx context.Context, c *change, progress func(int64)) (adminapi.Resu
 func release(ctx context.Context, c *change, progress func(int64)) (sum adminapi.Result, err error) {
 	status, err := client.Call[adminapi.OutboxStatus](ctx, c.Service, client.Get("/admin/v1/outbox/status", nil))
 	sum.DryRun = c.dryRun
+	if more := status.ParkedKeys - int64(len(status.Parked)); more > 0 {
+		sum.Note = fmt.Sprintf("%d more keys are parked: release again after this.", more)
+	}
 	for _, parked := range status.Parked {
 		asked := adminapi.ReleaseRequest{
 			By: c.by, Reason: c.reason, DryRun: c.dryRun, Topic: parked.Topic, Key: parked.Key,

@@ -141,7 +141,7 @@ func TestARefusalIsShown(t *testing.T) {
 func TestWhatElseIsChanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil).signIn(t)
-	b.stub.set("/admin/v1/outbox/status", `{"parked":[{"topic":"t","key":"a"},{"topic":"t","key":"b"}]}`)
+	b.stub.set("/admin/v1/outbox/status", `{"parked_keys":5,"parked":[{"topic":"t","key":"a"},{"topic":"t","key":"b"}]}`)
 	for path, c := range map[string]struct {
 		form   url.Values
 		bodies []string
@@ -166,6 +166,7 @@ func TestWhatElseIsChanged(t *testing.T) {
 	}
 	plan := b.post(t, "/changes", url.Values{"verb": {"release"}, "service": {"customer"}})
 	require.Contains(t, plan, "Release 2 keys of customer")
+	require.Contains(t, plan, "3 more keys are parked")
 	b.stub.set("/admin/v1/outbox/release", "no answer of the service")
 	path := formAction.FindStringSubmatch(plan)[1]
 	b.post(t, path, ada)

@@ -119,7 +119,7 @@ type settlement struct {
 	change func(ctx context.Context, tx pgx.Tx, events []string) error
 }
 
-// settle changes all mails in a fitting state in one transaction with their audit rows. A dry run rolls it back.
+// settle changes all mails in a fitting state in one transaction with their audit rows.
 func (l *MailList) settle(
 	ctx context.Context, ids []string, c audit.Change, s settlement,
 ) (result audit.Result, err error) {

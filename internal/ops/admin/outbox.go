@@ -35,7 +35,6 @@ const eventColumns = `
 select o.position, o.event_id::text, o.event_type as type, o.topic, o.key, o.version, o.occurred_at,
     length(o.payload) as bytes, ` + relay.State + ` as state, `
 
-// The length of a payload is known without reading it.
 const tailSQL = eventColumns + `
     case when $5 and sum(length(o.payload)) over (order by o.position desc) <= 8388608 then o.payload end as payload
 from public.outbox o cross join public.outbox_cursor c
@@ -46,7 +45,7 @@ limit $4`
 
 const keptSQL = `select coalesce(min(position), 0), coalesce(max(position), 0) from public.outbox`
 
-// 200,000 positions take 0.2 s, at a microsecond each.
+// They take 0.2 s.
 const tailPositions = 200_000
 
 // tail reads backwards. A transaction that commits late puts its events below ones that were read before.
@@ -105,7 +104,7 @@ var notesOfRefusals = map[string]string{
 
 const noteMails = " Mails that this database forgot to have sent go out again."
 
-// confirm returns the refusal's text, so that an operator reads what a confirmation means.
+// confirm returns the refusal's text, which is what a confirmation means.
 func (s handlers) confirm(
 	ctx context.Context, change audit.Change, asked adminapi.ConfirmRequest,
 ) (audit.Result, error) {

@@ -55,7 +55,7 @@ func (t *story) setKind(kind adminapi.StoryKind) { t.Kind = cmp.Or(t.Kind, kind)
 
 func (t *story) relate(ids ...string) { t.Related = append(t.Related, ids...) }
 
-// askOutbox finds an event, or the events of a key, and what operators did to the keys since then.
+// askOutbox finds events, and what operators did to their keys since then.
 func (t *story) askOutbox(ctx context.Context) error {
 	found, needsHint, err := readTrace(ctx, t.Pool, t.ID, t.hint)
 	if err != nil {

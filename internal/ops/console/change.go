@@ -184,7 +184,7 @@ func (c *changes) begin(w http.ResponseWriter, r *http.Request) {
 	c.follow(w, r)
 }
 
-// The change ends early when the console does: the service then stops where it is.
+// The change ends early when the console does.
 func (c *changes) start(asked *change) {
 	ctx, cancel := context.WithCancel(c.life)
 	asked.stop = cancel

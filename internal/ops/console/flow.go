@@ -251,7 +251,7 @@ func (f *flow) lanes(now time.Time, found verify.Report) (all []lane) {
 	return all
 }
 
-// The records that its slowest reader has not read wait on the topic: unknown where a reader is.
+// What its slowest reader has not read waits on the topic: unknown where a reader is.
 func (f *flow) topic(home *watched, name string, now time.Time) topic {
 	written := home.last().find("topic", name)
 	written.Kind, written.Name = "topic", name
@@ -346,7 +346,7 @@ func stateOf(c service.Cause) adminapi.StationState {
 	return adminapi.Watch
 }
 
-// rank treats an unknown state as bad: it may be anything.
+// rank treats an unknown state as bad.
 func rank(state adminapi.StationState) int {
 	return slices.Index([]adminapi.StationState{adminapi.Stopped, adminapi.Unknown, adminapi.Watch, adminapi.Well}, state)
 }

@@ -86,7 +86,7 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request, status int, nam
 	_, _ = w.Write([]byte(content)) // the browser may be gone
 }
 
-// The template's escaping makes the result safe as part of another template.
+// The result is escaped, and safe in another template.
 func render(name string, data any) (template.HTML, error) {
 	var out bytes.Buffer
 	if err := templates.ExecuteTemplate(&out, name, data); err != nil {

@@ -87,7 +87,7 @@ type Consumer struct {
 	Replay      func(ctx context.Context, f deadletters.Filter, o inbox.Options) error
 }
 
-// replay runs the consumers in turn: the limit is for all together.
+// replay runs the consumers in turn: rate and limit are for all together.
 func (s handlers) replay(
 	ctx context.Context, change audit.Change, asked adminapi.ReplayRequest,
 ) (audit.Result, error) {

@@ -251,7 +251,7 @@ func (f *flow) lanes(now time.Time, found verify.Report) (all []lane) {
 	return all
 }
 
-// What its slowest reader has not read waits on the topic: unknown where a reader is.
+// Records that its slowest reader has not read wait on the topic; their number is unknown where a reader is.
 func (f *flow) topic(home *watched, name string, now time.Time) topic {
 	written := home.last().find("topic", name)
 	written.Kind, written.Name = "topic", name

@@ -87,15 +87,24 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"no UTF-8", "GET", "outbox/events?key=%ff", "", 422, "invalid_value"},
 		{"two lines", "POST", republish, `{"by":"a\nb","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
 		{"nothing selected", "POST", republish, `{"by":"ada","reason":"r","dry_run":false}`, 422, "nothing_selected"},
+		{"reversed", "POST", republish, `{"by":"a","reason":"r","dry_run":false,"from":5,"to":1}`, 422, "invalid_value"},
 		{"negative", "POST", republish, `{` + who + `,"from":-1}`, 422, "invalid_value"},
 		{"an alias of an id", "POST", republish, `{` + who + `,"event_ids":["0198-0A"]}`, 422, "invalid_value"},
 		{"no time", "POST", republish, `{` + who + `,"since":"2026-02-30T00:00:00Z"}`, 400, "wrong_type"},
 		{"no zone", "POST", republish, `{` + who + `,"since":"2026-02-03T00:00:00"}`, 400, "wrong_type"},
+		{
+			"window reversed", "POST", republish,
+			`{` + who + `,"since":"2026-02-03T00:00:00Z","until":"2026-02-03T00:00:00Z"}`, 422, "invalid_value",
+		},
 		{"drop where nothing is parked", "POST", release, `{` + who + `,"topic":"t","key":"k","drop":1}`, 404, "not_parked"},
 
 		{"audit of 0", "GET", "audit?limit=0", "", 400, "invalid_parameter"},
 		{"history of no type", "GET", "inbox/history", "", 400, "missing_parameter"},
 		{"history of another", "GET", "inbox/history?type=t&consumer=x", "", 404, "consumer_not_found"},
+		{
+			"history reversed", "GET",
+			"inbox/history?type=t&since=2026-02-03T00:00:00Z&until=2026-02-03T00:00:00Z", "", 400, "invalid_parameter",
+		},
 
 		{"edit of nothing", "POST", "dead-letters/1/edit", `{` + who + `}`, 422, "nothing_to_edit"},
 		{"not parked", "POST", release, `{` + who + `,"topic":"t","key":"k"}`, 404, "not_parked"},

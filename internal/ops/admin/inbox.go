@@ -89,6 +89,9 @@ func (s handlers) history(
 	ctx context.Context, asked adminapi.GetInboxHistoryParams,
 ) (out adminapi.InboxHistory, err error) {
 	consumers := s.consumerNames()
+	if !asked.Until.IsZero() && !asked.Until.After(asked.Since) {
+		return out, invalidParameter("until", "is not after since")
+	}
 	if asked.Consumer != "" {
 		if !slices.Contains(consumers, asked.Consumer) {
 			return out, errNoConsumer

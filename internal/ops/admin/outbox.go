@@ -164,8 +164,13 @@ func (s handlers) republish(
 		From: asked.From, To: asked.To, Since: asked.Since, Until: asked.Until, IDs: asked.EventIds,
 		Topic: asked.Topic, Key: asked.Key,
 	}
-	if selected.IsEmpty() {
+	switch {
+	case selected.IsEmpty():
 		return audit.Result{}, relay.ErrEmptySelection
+	case asked.To > 0 && asked.From > asked.To:
+		return audit.Result{}, invalid("to", "is below from")
+	case !asked.Until.IsZero() && !asked.Since.Before(asked.Until):
+		return audit.Result{}, invalid("until", "is not after since")
 	}
 	row := change.Action("republish", kindOutbox, "", "", "started")
 	if !change.DryRun {

@@ -15,7 +15,7 @@ import (
 const (
 	// A user may have thousands of events.
 	maxFollowed = 200
-	askedAtOnce = 8
+	askedAtOnce = 4 // of one service
 )
 
 const noteCut = "There is more than is shown: ask for one of the related ids."
@@ -27,19 +27,28 @@ func Story(
 	ctx context.Context, services []*Service, id string, params adminapi.GetStoryParams,
 ) (adminapi.Story, error) {
 	told := adminapi.Story{ID: id, Steps: []adminapi.StoryStep{}, Related: []string{}}
-	failed := make([]error, len(services))
+	var failed []error
+	services = slices.Clone(services)
 	asked, next := []string{}, []string{id}
 	for len(next) > 0 {
 		asked = append(asked, next...)
-		for _, answer := range askAll(ctx, services, next, params, failed) {
-			if answer.ID == id {
-				if told.Kind == "" || told.Kind == adminapi.StoryKindKey { // another service may know the key
-					told.Kind = cmp.Or(answer.Kind, told.Kind)
-				}
-				told.Note = cmp.Or(told.Note, answer.Note)
+		for _, a := range Ask(services, func(s *Service) ([]adminapi.Story, error) {
+			return askStories(ctx, s, next, params)
+		}) {
+			if a.Err != nil { // it is not asked again
+				failed = append(failed, a.Err)
+				services = slices.DeleteFunc(services, func(s *Service) bool { return s.Name == a.Service })
 			}
-			told.Steps = append(told.Steps, answer.Steps...)
-			told.Related = append(told.Related, answer.Related...)
+			for _, answer := range a.Value {
+				if answer.ID == id {
+					if told.Kind == "" || told.Kind == adminapi.StoryKindKey { // another service may know the key
+						told.Kind = cmp.Or(answer.Kind, told.Kind)
+					}
+					told.Note = cmp.Or(told.Note, answer.Note)
+				}
+				told.Steps = append(told.Steps, answer.Steps...)
+				told.Related = append(told.Related, answer.Related...)
+			}
 		}
 		params = adminapi.GetStoryParams{} // the hints are about the first id
 		slices.Sort(told.Related)
@@ -56,26 +65,19 @@ func Story(
 	return told, errors.Join(failed...)
 }
 
-// askAll does not ask a service again that has failed once.
-func askAll(
-	ctx context.Context, services []*Service, ids []string, params adminapi.GetStoryParams, failed []error,
-) []adminapi.Story {
-	answers, errs := make([]adminapi.Story, len(ids)*len(services)), make([]error, len(ids)*len(services))
+// askStories also returns the answers before an error.
+func askStories(
+	ctx context.Context, s *Service, ids []string, params adminapi.GetStoryParams,
+) ([]adminapi.Story, error) {
+	stories := make([]adminapi.Story, len(ids))
 	var all errgroup.Group
 	all.SetLimit(askedAtOnce)
-	for i := range answers {
-		id, s := ids[i/len(services)], services[i%len(services)]
-		if failed[i%len(services)] != nil {
-			continue
-		}
-		all.Go(func() error {
-			answers[i], errs[i] = Call[adminapi.Story](ctx, s, Get("/admin/v1/story/"+url.PathEscape(id), params))
-			return nil
+	for i, id := range ids {
+		all.Go(func() (err error) {
+			stories[i], err = Call[adminapi.Story](ctx, s, Get("/admin/v1/story/"+url.PathEscape(id), params))
+			return err
 		})
 	}
-	_ = all.Wait()
-	for i, err := range errs {
-		failed[i%len(services)] = cmp.Or(failed[i%len(services)], err)
-	}
-	return answers
+	err := all.Wait()
+	return stories, err
 }

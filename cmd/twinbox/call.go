@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -42,18 +43,14 @@ func (c *CallCommand) Run(ctx context.Context, to *streams, services []*client.S
 	}
 	if !operations[i].isSet("changes") {
 		to.JSON = true
-		_, err := listing{question: method + " " + place}.show(ctx, to, services, asked)
-		return err
+		return listing{question: method + " " + place}.show(ctx, to, services, asked)
 	}
 	if len(services) > 1 { // the same id may be another thing in each
 		return errSeveral
 	}
-	asked["by"], asked["reason"], asked["dry_run"] = c.By, c.Reason, c.DryRun
-	what, request := effect{done: "Changed", would: "change", thing: "thing"}, client.Post(place, asked)
-	if operations[i].isSet("lines") {
-		return c.inTurn(ctx, to, services, what, func(*client.Service) client.Request { return request })
-	}
-	return whoHasIt(ctx, to, services, what, request)
+	maps.Copy(asked, values(c.Change))
+	return c.inTurn(ctx, to, services, effect{post: place, done: "Changed", would: "change", thing: "thing"},
+		func(*client.Service) any { return asked })
 }
 
 func readOperations() (operations []item, err error) {
@@ -65,19 +62,21 @@ func readOperations() (operations []item, err error) {
 	for place := range document.object("paths") {
 		for method := range document.object("paths").object(place) {
 			described := document.object("paths").object(place).object(method)
-			schema, _ := described.object("requestBody").object("content").object("application/json")["schema"].(map[string]any)
+			if described["operationId"] == nil { // the parameters of the path
+				continue
+			}
+			content := described.object("requestBody").object("content").object("application/json")
 			operations = append(operations, item{
 				"id": described["operationId"], "request": strings.ToUpper(method) + " " + place, "summary": described["summary"],
-				"changes": schemas.object(path.Base(item(schema).text("$ref"))).member("properties.dry_run"),
-				"lines":   strings.HasSuffix(described.object("responses").object("200").text("$ref"), "/Lines"),
+				"changes": schemas.object(path.Base(content.object("schema").text("$ref"))).member("properties.dry_run"),
 			})
 		}
 	}
-	operations = slices.DeleteFunc(operations, func(o item) bool { return o["id"] == nil }) // parameters of a path
 	slices.SortFunc(operations, func(a, b item) int { return strings.Compare(a.text("id"), b.text("id")) })
 	return operations, nil
 }
 
+// read returns the body or the query, and the path with its parameters.
 func (c *CallCommand) read(place string) (asked item, filled string, err error) {
 	asked = item{}
 	for _, text := range c.Values {
@@ -91,12 +90,14 @@ func (c *CallCommand) read(place string) (asked item, filled string, err error) 
 		}
 		members := asked
 		for outer, inner, deeper := strings.Cut(name, "."); deeper; outer, inner, deeper = strings.Cut(name, ".") {
-			if members[outer] == nil {
-				members[outer] = map[string]any{}
+			object, is := members[outer].(map[string]any)
+			if !is {
+				object = map[string]any{}
+				members[outer] = object
 			}
-			members, name = members.object(outer), inner
+			members, name = object, inner
 		}
-		if json.Unmarshal([]byte(text), new(any)) == nil {
+		if json.Valid([]byte(text)) {
 			members[name] = json.RawMessage(text)
 		} else {
 			members[name] = text

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"os/user"
 	"slices"
 	"strconv"
@@ -62,7 +61,7 @@ func (c *Change) Run(
 	if command.Selected().Tag.Has("one") && len(services) > 1 {
 		return errSeveral
 	}
-	return whoHasIt(ctx, to, services, what, client.Post(what.post, command.Selected().Target.Addr().Interface()))
+	return whoHasIt(ctx, to, services, what, command.Selected().Target.Addr().Interface())
 }
 
 var errSeveral = usage("each service has its own: give --service too")
@@ -74,12 +73,52 @@ type effect struct {
 	after       string // of the service's name: " as sent"
 }
 
-func (e effect) line(dryRun bool, count int64, service string) string {
-	verb := e.done
-	if dryRun {
-		verb = "Would " + e.would
+// The first service that fails ends the change; if something was done before, the result is partial.
+func (c *Change) inTurn(
+	ctx context.Context, to *streams, services []*client.Service, what effect, bodyOf func(*client.Service) any,
+) error {
+	var sum effects
+	for _, s := range services {
+		result, err := client.Stream(ctx, s, to.progress(s.Name), client.Post(what.post, bodyOf(s)))
+		err = cmp.Or(ctx.Err(), err)
+		if err == nil || result.Count > 0 {
+			sum.add(s.Name, result)
+		}
+		switch {
+		case err != nil && sum.Count > 0 && c.Yes:
+			_ = sum.write(to, what)
+			return partial(err)
+		case err != nil:
+			return err
+		}
 	}
-	return fmt.Sprintf("%s %s of %s%s.", verb, eventing.Count(count, e.thing), service, e.after)
+	return sum.write(to, what)
+}
+
+// whoHasIt asks every service to change the named things: each changes those that it has. A service that does not
+// answer fails the change only if no other one has them.
+func whoHasIt(ctx context.Context, to *streams, services []*client.Service, what effect, body any) error {
+	found, _, err := ask(services, func(s *client.Service) (adminapi.Result, error) {
+		return client.Call[adminapi.Result](ctx, s, client.Post(what.post, body))
+	})
+	if err != nil {
+		return err
+	}
+	var sum effects
+	for _, a := range found {
+		sum.add(a.Service, a.Value)
+	}
+	things := found[0].Value.Count + found[0].Value.Failed
+	sum.Failed = max(0, things-sum.Count)
+	lacking := map[string]int{} // how many services lack the thing
+	sum.Errors = slices.DeleteFunc(sum.Errors, func(f adminapi.Failure) bool {
+		if !strings.HasSuffix(f.Code, "_not_found") {
+			return false
+		}
+		lacking[f.Subject]++
+		return lacking[f.Subject] < len(found)
+	})
+	return sum.write(to, what)
 }
 
 type effects struct {
@@ -104,58 +143,6 @@ func (e *effects) add(name string, r adminapi.Result) {
 	e.Errors = append(e.Errors, r.Errors...)
 }
 
-// The first service that fails ends the change; if something was done before, the result is partial.
-func (c *Change) inTurn(
-	ctx context.Context, to *streams, services []*client.Service, what effect,
-	request func(*client.Service) client.Request,
-) error {
-	var sum effects
-	for _, s := range services {
-		result, err := client.Stream(ctx, s, to.progress(s.Name), request(s))
-		err = cmp.Or(ctx.Err(), err)
-		if err == nil || result.Count > 0 {
-			sum.add(s.Name, result)
-		}
-		switch {
-		case err != nil && sum.Count > 0 && c.Yes:
-			_ = sum.write(to, what)
-			return partial(err)
-		case err != nil:
-			return err
-		}
-	}
-	return sum.write(to, what)
-}
-
-func whoHasIt(
-	ctx context.Context, to *streams, services []*client.Service, what effect, change client.Request,
-) error {
-	var sum effects
-	answers, unknown, err := ask(services, call[adminapi.Result](ctx, change))
-	for _, a := range answers {
-		sum.add(a.Service, a.Value)
-	}
-	if len(answers) > 0 {
-		sum.dropFound(answers[0].Value.Count + answers[0].Value.Failed)
-		return sum.write(to, what) // the other services do not have it
-	}
-	maps.DeleteFunc(unknown, func(_ string, err error) bool { return exitCode(err) == exitNotFound })
-	return cmp.Or(unknown.err(), err) // a service that did not answer may be the one
-}
-
-// dropFound drops an id from the errors of the services that lack it if another one has it. Each was asked for all ids.
-func (e *effects) dropFound(ids int64) {
-	missing := map[string]int{}
-	e.Errors = slices.DeleteFunc(e.Errors, func(f adminapi.Failure) bool {
-		if !strings.HasSuffix(f.Code, "_not_found") {
-			return false
-		}
-		missing[f.Subject]++
-		return missing[f.Subject] < len(e.Services)
-	})
-	e.Failed = max(0, e.Failed-ids*int64(len(e.Services)-1))
-}
-
 // The exit code is 5 if a part was tried and is not done, 4 if the change did nothing.
 func (e *effects) write(to *streams, what effect) error {
 	if to.json() {
@@ -173,18 +160,21 @@ func (e *effects) write(to *streams, what effect) error {
 }
 
 func (e *effects) writeLines(to *streams, what effect) {
+	verb := what.done
+	if e.DryRun {
+		verb = "Would " + what.would
+	}
 	var notes []string
 	for _, name := range inOrder(e.Services) {
 		result := e.Services[name]
 		if result.Count > 0 || e.Count == 0 {
-			to.say("%s", what.line(e.DryRun, result.Count, name))
+			to.say("%s %s of %s%s.", verb, eventing.Count(result.Count, what.thing), name, what.after)
 		}
 		if result.Note != "" && !slices.Contains(notes, result.Note) {
 			notes = append(notes, result.Note)
 		}
 	}
-	shown, _ := values(e)
-	to.show(view{columns: "NOT_DONE subject, CODE code, WHY detail"}.table(shown.items("errors"), to.wide()))
+	to.show(view{columns: "NOT_DONE subject, CODE code, WHY detail"}.table(values(e).items("errors"), to.wide()))
 	if rest := e.Failed - int64(len(e.Errors)); rest > 0 {
 		to.say("%d more are not done. Only the first %d of each service are listed.", rest, maxShown)
 	}

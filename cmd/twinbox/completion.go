@@ -83,7 +83,7 @@ func (c *CompleteCommand) Run(ctx context.Context, command *kong.Context, to *st
 // A person waits for the tab.
 const completionTimeout = time.Second
 
-// wordsOf returns the values of an enum, and the members that the tag names in a listing, such as
+// wordsOf returns the values of an enum, and the members that the tag names in the rows of a listing, such as
 // "outbox status: refused.code".
 func wordsOf(ctx context.Context, at *Connection, value *kong.Value) []string {
 	words := value.EnumSlice()
@@ -98,15 +98,10 @@ func wordsOf(ctx context.Context, at *Connection, value *kong.Value) []string {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 	l := listings[name]
-	answers, _, _ := l.ask(ctx, services, l.example)
-	for _, i := range l.itemsOf(answers) {
-		words = append(words, i.text(member))
-	}
-	list, member, _ := strings.Cut(member, ".")
-	for _, a := range answers {
-		words = append(words, a.Value.object(list).text(member))
-		for _, i := range a.Value.items(list) {
-			words = append(words, i.text(member))
+	found, _, _ := l.ask(ctx, services, l.example)
+	for _, v := range l.views {
+		for _, row := range v.rows(found) {
+			words = append(words, row.text(member))
 		}
 	}
 	return words

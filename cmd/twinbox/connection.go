@@ -35,41 +35,47 @@ var serviceNames = services.Names()
 // The token is no flag: every user of the machine can read a process's flags.
 const tokenVariable = "TWINBOX_ADMIN_TOKEN"
 
-var errNoToken = usage("no token: give --token-file or set " + tokenVariable)
-
-// find returns the addresses also with errNoToken.
+// find returns the addresses; the token may be empty.
 func (o *Connection) find() (at client.Operators, err error) {
 	at.Services = map[string]string{}
 	maps.Copy(at.Services, o.given())
 	maps.Copy(at.Services, o.Admin)
 	if len(at.Services) == 0 {
-		at, err = client.ReadOperators(o.Dir)
-		if errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf("no system runs in %s; start one with \"make run\", or say where it is with "+
-				"--admin NAME=HOST:PORT and --token-file", o.Dir)
+		return o.started("say where it is with --admin NAME=HOST:PORT and --token-file")
+	}
+	at.Token = os.Getenv(tokenVariable)
+	if o.TokenFile != "" {
+		content, err := os.ReadFile(o.TokenFile)
+		if err != nil {
+			return at, usage("read token file: " + err.Error())
 		}
-		return at, err
+		at.Token = strings.TrimSpace(string(content))
 	}
-	if o.TokenFile == "" {
-		if at.Token = os.Getenv(tokenVariable); at.Token == "" {
-			err = errNoToken
-		}
-		return at, err
-	}
-	content, err := os.ReadFile(o.TokenFile)
-	if err != nil {
-		return at, usage("read token file: " + err.Error())
-	}
-	at.Token = strings.TrimSpace(string(content))
 	return at, nil
 }
 
-// services finds the services, also with errNoToken. It does not ask them yet.
-func (o *Connection) services() (found []*client.Service, err error) {
+func (o *Connection) started(instead string) (client.Operators, error) {
+	at, err := client.ReadOperators(o.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("no system runs in %s; start one with \"make run\", or %s", o.Dir, instead)
+	}
+	return at, err
+}
+
+// services requires a token.
+func (o *Connection) services() ([]*client.Service, error) {
 	at, err := o.find()
-	if err != nil && !errors.Is(err, errNoToken) {
+	if err == nil && at.Token == "" {
+		err = usage("no token: give --token-file or set " + tokenVariable)
+	}
+	if err != nil {
 		return nil, err
 	}
+	return o.clients(at)
+}
+
+// clients does not ask the services yet.
+func (o *Connection) clients(at client.Operators) (found []*client.Service, err error) {
 	names := inOrder(at.Services) // of the folder: "make run" may run more than serviceNames
 	for _, name := range names {
 		if at.Services[name] == "" || o.Service != "" && o.Service != name {
@@ -82,25 +88,21 @@ func (o *Connection) services() (found []*client.Service, err error) {
 		s.Environment = o.Environment
 		found = append(found, s)
 	}
-	switch {
-	case o.Service != "" && !slices.Contains(slices.Concat(names, serviceNames), o.Service):
-		return nil, usage(fmt.Sprintf("--service: there is no %s, but %s", printable(o.Service), strings.Join(names, ", ")))
-	case len(found) == 0:
-		return nil, usage(fmt.Sprintf("the address of %s is not known; give it with --admin %[1]s=HOST:PORT", o.Service))
+	if len(found) == 0 {
+		return nil, usage(fmt.Sprintf("--service: the address of %s is not known, but of %s; give it with --admin %[1]s=HOST:PORT",
+			printable(o.Service), strings.Join(names, ", ")))
 	}
-	return found, err
+	return found, nil
 }
 
 // The project's own services come first, then the others by name.
-func inOrder[T any](of map[string]T) []string {
-	place := func(name string) int { return slices.Index(append(slices.Clip(serviceNames), name), name) }
-	names := slices.Sorted(maps.Keys(of))
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
+func inOrder[T any](of map[string]T) (names []string) {
+	for _, name := range slices.Concat(serviceNames, slices.Sorted(maps.Keys(of))) {
+		if _, is := of[name]; is && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
 	return names
-}
-
-func call[T any](ctx context.Context, question client.Request) func(*client.Service) (T, error) {
-	return func(s *client.Service) (T, error) { return client.Call[T](ctx, s, question) }
 }
 
 // missing has errors by services. Their part of an answer is unknown.
@@ -121,38 +123,27 @@ func (m missing) partial() error {
 	return partial(m.err())
 }
 
-func (m missing) in(document item) item {
-	if len(m) > 0 {
-		reasons := item{}
-		for name, err := range m {
-			reasons[name] = err.Error()
-		}
-		document["unknown"] = reasons
-	}
-	return document
-}
-
-// ask asks all services concurrently and keeps their order. It fails only if no service answers. A service that sends
-// no mails, or does not have the consumer, has no part in the answer.
+// ask asks all services concurrently and keeps their order. It fails only if no service answers. A service that lacks
+// the thing has no part in the answer.
 func ask[T any](
 	services []*client.Service, call func(*client.Service) (T, error),
 ) (answers []client.Answer[T], unknown missing, err error) {
-	unknown = missing{}
+	unknown, without := missing{}, missing{}
 	var apart error
 	for _, a := range client.Ask(services, call) {
-		switch code := errorCode(a.Err); {
+		switch end := endingOf(a.Err); {
 		case a.Err == nil:
 			answers = append(answers, a)
-		case code == "no_mails":
+		case end.code == "no_mails":
 			apart = usage("the services asked send no mails")
-		case code == "consumer_not_found":
-			apart = notFound("no service has the consumer: twinbox consumer list shows their names")
+		case end.exit == exitNotFound:
+			without[a.Service] = a.Err
 		default:
 			unknown[a.Service] = a.Err
 		}
 	}
 	if len(answers) == 0 {
-		err = cmp.Or(unknown.err(), apart)
+		err = cmp.Or(unknown.err(), without.err(), apart)
 	}
 	return answers, unknown, err
 }
@@ -160,7 +151,9 @@ func ask[T any](
 // askWho runs before a change. It refuses a service with the wrong name, and services of different environments. Later
 // requests name the environment. A service that does not answer is no refusal.
 func askWho(ctx context.Context, services []*client.Service) error {
-	answers, unknown, _ := ask(services, call[adminapi.Service](ctx, client.Get("/admin/v1/service", nil)))
+	answers, unknown, _ := ask(services, func(s *client.Service) (adminapi.Service, error) {
+		return client.Call[adminapi.Service](ctx, s, client.Get("/admin/v1/service", nil))
+	})
 	for _, name := range inOrder(unknown) {
 		if code := errorCode(unknown[name]); code == "wrong_service" || code == "wrong_environment" {
 			return unknown[name]
@@ -185,8 +178,9 @@ func askWho(ctx context.Context, services []*client.Service) error {
 type instant struct{ time.Time }
 
 // UnmarshalText parses an instant.
-func (i *instant) UnmarshalText(text []byte) (err error) {
-	if i.Time, err = time.Parse(time.RFC3339, string(text)); err == nil && i.Year() >= 1000 { // not the zero of programs
+func (i *instant) UnmarshalText(text []byte) error {
+	at, err := time.Parse(time.RFC3339, string(text))
+	if i.Time = at.UTC(); err == nil && i.Year() >= 1000 && i.Year() <= 9999 { // not the zero of programs
 		return nil
 	}
 	ago, err := time.ParseDuration(string(text))

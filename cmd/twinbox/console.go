@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -20,11 +19,15 @@ type ConsoleCommand struct {
 
 // Run serves the page until the context ends. Without a token it shows the flow alone.
 func (c *ConsoleCommand) Run(ctx context.Context, to *streams, at *Connection) error {
-	services, err := at.services()
-	readOnly := errors.Is(err, errNoToken)
-	if err != nil && !readOnly {
+	found, err := at.find()
+	if err != nil {
 		return err
 	}
+	services, err := at.clients(found)
+	if err != nil {
+		return err
+	}
+	readOnly := found.Token == ""
 	var links []console.Link
 	for _, link := range c.Link {
 		title, url, ok := strings.Cut(link, "=")

@@ -36,36 +36,25 @@ type LetterFilter struct {
 
 func (f *LetterFilter) isSet() bool { return *f != LetterFilter{} }
 
-// parseIDs reads ids such as customer/17 and returns their services; without ids, all. A bare number is enough where
-// one service is asked.
-func parseIDs(
-	texts []string, services []*client.Service,
-) (ids map[string][]int64, of []*client.Service, err error) {
-	if len(texts) == 0 {
-		return nil, services, nil
+// parseID reads a name such as customer/17. The number is enough where one service is asked.
+func parseID(text string, services []*client.Service) (s *client.Service, id int64, err error) {
+	name, number, found := strings.Cut(text, "/")
+	switch {
+	case !found && len(services) > 1:
+		return nil, 0, usage(text + ": ids are a service's own; write customer/" + text + " or notification/" + text +
+			", or give --service")
+	case !found:
+		name, number = services[0].Name, text
 	}
-	ids = map[string][]int64{}
-	for _, text := range texts {
-		name, number, found := strings.Cut(text, "/")
-		if !found && len(services) > 1 {
-			return nil, nil, usage(text + ": ids are a service's own; write customer/" + text + " or notification/" + text +
-				", or give --service")
-		}
-		if !found {
-			name, number = services[0].Name, name
-		}
-		id, err := strconv.ParseInt(number, 10, 64)
-		switch {
-		case err != nil || id < 1 || strconv.FormatInt(id, 10) != number:
-			return nil, nil, usage(fmt.Sprintf("%q is no id of a dead letter; they look like customer/17", text))
-		case !slices.ContainsFunc(services, func(s *client.Service) bool { return s.Name == name }):
-			return nil, nil, usage(fmt.Sprintf("%q: no service %q is asked", text, name))
-		case !slices.Contains(ids[name], id):
-			ids[name] = append(ids[name], id)
-		}
+	id, err = strconv.ParseInt(number, 10, 64)
+	if err != nil || id < 1 {
+		return nil, 0, usage(fmt.Sprintf("%q is no id of a dead letter; they look like customer/17", text))
 	}
-	of = slices.DeleteFunc(slices.Clone(services), func(s *client.Service) bool { return ids[s.Name] == nil })
-	return ids, of, nil
+	i := slices.IndexFunc(services, func(s *client.Service) bool { return s.Name == name })
+	if i < 0 {
+		return nil, 0, usage(fmt.Sprintf("%q: no service %q is asked", text, name))
+	}
+	return services[i], id, nil
 }
 
 // DLQList is "twinbox dlq list".
@@ -93,15 +82,7 @@ func (c *DLQList) AfterApply() error {
 
 // Run asks every service.
 func (c *DLQList) Run(ctx context.Context, to *streams, services []*client.Service) error {
-	ids, services, err := parseIDs(strings.Fields(c.After), services)
-	if err != nil {
-		return err
-	}
-	asked, err := values(c)
-	if err != nil {
-		return err
-	}
-	l := listings["dlq list"]
+	l, asked := listings["dlq list"], values(c)
 	if c.All {
 		asked["limit"] = maxLimit
 	}
@@ -110,7 +91,11 @@ func (c *DLQList) Run(ctx context.Context, to *streams, services []*client.Servi
 		l.all, asked = c.All, item{"filter": asked, "after": 0}
 	}
 	if c.After != "" {
-		asked["after"] = ids[services[0].Name][0]
+		s, id, err := parseID(c.After, services)
+		if err != nil {
+			return err
+		}
+		services, asked["after"] = []*client.Service{s}, id
 	}
 	if c.State != "waiting" {
 		l.views = []view{{of: "items", columns: strings.Replace(l.views[0].columns, "STATE+", "STATE", 1)}}
@@ -118,27 +103,7 @@ func (c *DLQList) Run(ctx context.Context, to *streams, services []*client.Servi
 	if c.isSet() {
 		l.none = "No dead letters that the filter picks"
 	}
-	return c.repeat(ctx, to, func() error {
-		shown, err := l.show(ctx, to, services, asked)
-		if err == nil && shown == 0 && c.isSet() {
-			c.warnOfOthers(ctx, to, services)
-		}
-		return err
-	})
-}
-
-// warnOfOthers distinguishes a mistyped filter from an empty list.
-func (c *DLQList) warnOfOthers(ctx context.Context, to *streams, services []*client.Service) {
-	l := listings["dlq list"]
-	answers, _, _ := l.ask(ctx, services, l.example)
-	others := int64(0)
-	for _, group := range l.itemsOf(answers) {
-		count, _ := strconv.ParseInt(group.text("count"), 10, 64)
-		others += count
-	}
-	if others > 0 {
-		to.warn("%d dead letters wait that the filter does not pick", others)
-	}
+	return c.show(ctx, to, services, l, asked)
 }
 
 const maxLimit = 1000
@@ -156,18 +121,13 @@ const letterLines = "id ref, consumer consumer, event event_id, type type, key k
 
 // Run asks the service that the id names.
 func (c *DLQShow) Run(ctx context.Context, to *streams, services []*client.Service) error {
-	s, detail, err := getLetter(ctx, services, c.ID, c.Payload)
+	s, _, shown, err := getLetter(ctx, services, c.ID, c.Payload)
 	if err != nil {
 		return err
 	}
-	shown, err := values(detail)
-	if err != nil {
-		return err
-	}
-	letter := shown.object("letter")
-	nameLetters(s.Name, letter)
-	for _, done := range shown.items("history") {
-		nameLetters(s.Name, done)
+	letter, history := shown.object("letter"), shown.items("history")
+	for _, i := range append(history, letter) {
+		nameLetters(s.Name, i)
 	}
 	if to.json() {
 		to.document(shown)
@@ -179,7 +139,7 @@ func (c *DLQShow) Run(ctx context.Context, to *streams, services []*client.Servi
 			to.say("%-10s %s", name, value)
 		}
 	}
-	for _, done := range shown.items("history") {
+	for _, done := range history {
 		to.say("%-10s %s %s by %s: %s", "history", show(done, "at", "time", true), show(done, "verb", "deed", true),
 			printable(done.text("by")), printable(done.text("reason")))
 	}
@@ -187,15 +147,15 @@ func (c *DLQShow) Run(ctx context.Context, to *streams, services []*client.Servi
 }
 
 func getLetter(
-	ctx context.Context, services []*client.Service, id string, payload bool,
-) (s *client.Service, detail adminapi.DeadLetterDetail, err error) {
-	ids, of, err := parseIDs([]string{id}, services)
+	ctx context.Context, services []*client.Service, name string, payload bool,
+) (s *client.Service, path string, detail item, err error) {
+	s, id, err := parseID(name, services)
 	if err != nil {
-		return nil, detail, err
+		return nil, "", nil, err
 	}
-	detail, err = client.Call[adminapi.DeadLetterDetail](ctx, of[0], client.Get(
-		fmt.Sprintf("/admin/v1/dead-letters/%d", ids[of[0].Name][0]), adminapi.GetDeadLetterParams{Payload: payload}))
-	return of[0], detail, err
+	path = fmt.Sprintf("/admin/v1/dead-letters/%d", id)
+	detail, err = client.Call[item](ctx, s, client.Get(path, adminapi.GetDeadLetterParams{Payload: payload}))
+	return s, path, detail, err
 }
 
 func stateOf(l item, state string) string {

@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
@@ -25,38 +28,37 @@ type LetterChange struct {
 	IDs    []string     `arg:"" optional:"" name:"id" json:"-" help:"Dead letters, such as customer/17." names:"dlq list --each: ref"`
 }
 
-// Without a filter, apply requires --all.
-func (c *LetterChange) apply(ctx context.Context, to *streams, what effect, at *Connection, all bool, body any) error {
-	switch some := len(c.IDs) > 0 || c.Filter.isSet(); {
-	case all && some:
-		return usage("--all goes with no id and no filter")
-	case !all && !some:
-		return usage("say which dead letters: ids, filters or --all")
+func (c *LetterChange) picks() bool { return len(c.IDs) > 0 || c.Filter.isSet() }
+
+var errNonePicked = usage("say which dead letters: ids, filters or --all")
+
+// Run changes them in one service after the other.
+func (c *LetterChange) Run(
+	ctx context.Context, command *kong.Context, to *streams, services []*client.Service, what effect,
+) error {
+	ids := map[string][]int64{}
+	for _, name := range c.IDs {
+		s, id, err := parseID(name, services)
+		if err != nil {
+			return err
+		}
+		ids[s.Name] = append(ids[s.Name], id)
 	}
-	services, err := c.ProvideServices(ctx, at)
-	if err != nil {
-		return err
+	if len(ids) > 0 {
+		services = slices.DeleteFunc(services, func(s *client.Service) bool { return ids[s.Name] == nil })
 	}
-	ids, services, err := parseIDs(c.IDs, services)
-	if err != nil {
-		return err
-	}
-	asked, err := values(body)
-	if err != nil {
-		return err
-	}
-	return c.inTurn(ctx, to, services, what, func(s *client.Service) client.Request {
-		filter := asked["filter"].(map[string]any)
+	return c.inTurn(ctx, to, services, what, func(s *client.Service) any {
+		asked := values(command.Selected().Target.Addr().Interface())
+		filter := asked.object("filter")
 		filter["state"] = "waiting"
-		if ids != nil {
+		if len(ids) > 0 {
 			filter["ids"] = ids[s.Name]
 		}
 		if limit := asked["limit"]; limit != nil {
 			filter["limit"] = limit
+			delete(asked, "limit")
 		}
-		request := maps.Clone(asked)
-		delete(request, "limit")
-		return client.Post(what.post, request)
+		return asked
 	})
 }
 
@@ -71,17 +73,28 @@ type DLQReplay struct {
 	Force bool     `json:"force,omitempty" help:"Also those that are refused as too_old, which may have been applied before." env:"-"`
 }
 
-// Run replays in one service after the other.
-func (c *DLQReplay) Run(ctx context.Context, to *streams, what effect, at *Connection) error {
-	return c.apply(ctx, to, what, at, c.All, c)
+// AfterApply requires --all without an id or a filter.
+func (c *DLQReplay) AfterApply() error {
+	switch {
+	case c.All && c.picks():
+		return usage("--all goes with no id and no filter")
+	case !c.All && !c.picks():
+		return errNonePicked
+	case c.Rate != nil && (math.IsNaN(*c.Rate) || math.IsInf(*c.Rate, 0)): // JSON has no such numbers
+		return usage(fmt.Sprintf("--rate %v is no number", *c.Rate))
+	}
+	return nil
 }
 
 // DLQDiscard is "twinbox dlq discard". It has no --all: you name the events that you give up.
 type DLQDiscard struct{ LetterChange }
 
-// Run discards in one service after the other.
-func (c *DLQDiscard) Run(ctx context.Context, to *streams, what effect, at *Connection) error {
-	return c.apply(ctx, to, what, at, false, c)
+// AfterApply requires an id or a filter.
+func (c *DLQDiscard) AfterApply() error {
+	if !c.picks() {
+		return errNonePicked
+	}
+	return nil
 }
 
 // DLQEdit is "twinbox dlq edit".
@@ -95,7 +108,7 @@ type DLQEdit struct {
 	Editor   string    `help:"The editor." env:"VISUAL,EDITOR" hidden:""`
 }
 
-// Run edits one dead letter.
+// Run edits one dead letter. The text from an editor stays in its file until the edit is done.
 func (c *DLQEdit) Run(ctx context.Context, to *streams, services []*client.Service, what effect) error {
 	edit := adminapi.EditRequest{By: c.By, Reason: c.Reason, DryRun: c.DryRun, EditedAt: c.EditedAt}
 	for _, header := range c.Header {
@@ -105,27 +118,33 @@ func (c *DLQEdit) Run(ctx context.Context, to *streams, services []*client.Servi
 		}
 		edit.Headers = append(edit.Headers, adminapi.Header{Name: name, Value: []byte(value)})
 	}
-	s, detail, err := getLetter(ctx, services, c.ID, true)
+	s, path, detail, err := getLetter(ctx, services, c.ID, true)
 	if err != nil {
 		return err
 	}
-	before, file := detail.Letter.Payload, ""
-	if detail.Letter.EditedPayload != nil {
-		before = detail.Letter.EditedPayload
+	what.post = path + "/edit"
+	letter, file := detail.object("letter"), ""
+	before := letter.bytes("payload")
+	if letter.isSet("edited_payload") {
+		before = letter.bytes("edited_payload")
 	}
-	switch {
-	case c.Payload != "":
-		edit.Payload, err = readPayload(c.Payload, to)
-	case edit.Headers == nil:
-		edit.EditedAt = detail.Letter.EditedAt
-		edit.Payload, file, err = c.openEditor(ctx, to, before)
+	if c.Payload != "" || edit.Headers == nil {
+		edit.Payload, file, err = c.newPayload(ctx, to, before)
+	}
+	if file != "" {
+		edit.EditedAt = letter.time("edited_at")
+	}
+	of := []*client.Service{s}
+	if err == nil && edit.Headers == nil && bytes.Equal(before, edit.Payload) {
+		to.warn("the payload is what it was; nothing to do")
+		of = nil
 	}
 	if err == nil {
-		err = c.send(ctx, to, s, detail.Letter.ID, before, edit, what)
+		err = c.inTurn(ctx, to, of, what, func(*client.Service) any { return edit })
 	}
 	switch {
 	case file == "":
-	case err == nil && (c.Yes || bytes.Equal(before, edit.Payload)):
+	case err == nil && (c.Yes || of == nil):
 		_ = os.Remove(file)
 	default:
 		to.warn("the text is kept in %s", file)
@@ -133,52 +152,36 @@ func (c *DLQEdit) Run(ctx context.Context, to *streams, services []*client.Servi
 	return err
 }
 
-func (c *DLQEdit) send(
-	ctx context.Context, to *streams, s *client.Service, id int64, before []byte, edit adminapi.EditRequest, what effect,
-) (err error) {
-	result := adminapi.Result{DryRun: c.DryRun}
-	switch after := edit.Payload; {
-	case after != nil && bytes.Equal(before, after) && edit.Headers == nil:
-		to.warn("the payload is what it was; nothing to do")
-	case after != nil && json.Valid(before) && !json.Valid(after):
-		return usage("the new payload is not valid JSON, as the one before was")
-	default:
-		result, err = client.Call[adminapi.Result](ctx, s,
-			client.Post(fmt.Sprintf("/admin/v1/dead-letters/%d/edit", id), edit))
-	}
-	if err != nil {
-		return err
-	}
-	var sum effects
-	sum.add(s.Name, result)
-	return sum.write(to, what)
-}
-
-// - is standard input.
-func readPayload(name string, to *streams) (text []byte, err error) {
-	if name == "-" {
+// newPayload returns the file of an editor, too.
+func (c *DLQEdit) newPayload(ctx context.Context, to *streams, before []byte) (text []byte, file string, err error) {
+	switch c.Payload {
+	case "":
+		text, file, err = c.openEditor(ctx, to, before)
+	case "-":
 		text, err = io.ReadAll(to.in)
-	} else {
-		text, err = os.ReadFile(name)
+	default:
+		text, err = os.ReadFile(c.Payload)
 	}
-	if err == nil && len(text) == 0 { // a request cannot say it
-		err = errors.New("the payload is empty")
+	switch {
+	case err != nil && file == "":
+		err = usage(err.Error())
+	case err != nil:
+	case len(text) == 0: // the request would have no payload
+		err = usage("the payload is empty")
+	case json.Valid(before) && !json.Valid(text):
+		err = usage("the new payload is not valid JSON, as the one before was")
 	}
-	if err != nil {
-		return nil, usage(err.Error())
-	}
-	return text, nil
+	return text, file, err
 }
 
-// The file stays, so that an operator's text is not lost.
 func (c *DLQEdit) openEditor(ctx context.Context, to *streams, before []byte) (text []byte, name string, err error) {
 	editor := strings.Fields(c.Editor)
 	if len(editor) == 0 {
-		return nil, "", usage("no editor: set VISUAL or EDITOR, or give --payload FILE")
+		return nil, "", errors.New("no editor: set VISUAL or EDITOR, or give --payload FILE")
 	}
 	file, err := os.CreateTemp("", "twinbox-payload-*.json") // 0600
 	if err != nil {
-		return nil, "", fmt.Errorf("make file for the editor: %w", err)
+		return nil, "", err
 	}
 	_, err = file.Write(before)
 	if err = errors.Join(err, file.Close()); err != nil {
@@ -189,11 +192,9 @@ func (c *DLQEdit) openEditor(ctx context.Context, to *streams, before []byte) (t
 	if err := command.Run(); err != nil {
 		return nil, file.Name(), fmt.Errorf("run editor: %w", err)
 	}
-	if text, err = os.ReadFile(file.Name()); err != nil {
-		return nil, file.Name(), fmt.Errorf("read edited file: %w", err)
-	}
+	text, err = os.ReadFile(file.Name())
 	if !bytes.HasSuffix(before, []byte("\n")) {
 		text = bytes.TrimSuffix(text, []byte("\n")) // which editors add
 	}
-	return text, file.Name(), nil
+	return text, file.Name(), err
 }

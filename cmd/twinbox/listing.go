@@ -20,20 +20,13 @@ type Listing struct {
 	Watch `json:"-" group:"Flags of every command:"`
 }
 
-func (c *Listing) Run(ctx context.Context, command *kong.Context, to *streams, at *Connection) error {
+func (c *Listing) Run(ctx context.Context, command *kong.Context, to *streams, services []*client.Service) error {
 	node := command.Selected()
-	asked, err := values(node.Target.Addr().Interface())
-	if err != nil {
-		return err
-	}
-	return c.repeat(ctx, to, func() error {
-		services, err := at.services()
-		if err != nil {
-			return err
-		}
-		_, err = listings[nameOf(node)].show(ctx, to, services, asked)
-		return err
-	})
+	return c.show(ctx, to, services, listings[nameOf(node)], values(node.Target.Addr().Interface()))
+}
+
+func (c *Listing) show(ctx context.Context, to *streams, services []*client.Service, l listing, asked item) error {
+	return c.repeat(ctx, to, func() error { return l.show(ctx, to, services, asked) })
 }
 
 type listing struct {
@@ -49,60 +42,28 @@ type listing struct {
 	example  item              // what completion asks
 }
 
-type view struct {
-	of   string // the member with the rows; empty: the answer is the row
-	with string // only rows in which this member is set
-	well item   // the row of a service without one
-	// columns are "NAME member form" each; a _ of the name is a blank, and only -o wide shows a name with a +.
-	columns string
-}
-
-func (l listing) ask(
-	ctx context.Context, services []*client.Service, asked item,
-) (answers []client.Answer[item], unknown missing, err error) {
-	return ask(services, func(s *client.Service) (item, error) { return l.read(ctx, s, asked) })
-}
-
-// show returns the number of rows.
-func (l listing) show(ctx context.Context, to *streams, services []*client.Service, asked item) (rows int, err error) {
-	answers, unknown, err := l.ask(ctx, services, asked)
+func (l listing) show(ctx context.Context, to *streams, services []*client.Service, asked item) error {
+	found, unknown, err := l.ask(ctx, services, asked)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return l.write(to, answers, unknown, asked)
+	return l.write(to, found, unknown, asked)
 }
 
-func (l listing) write(to *streams, answers []client.Answer[item], unknown missing, asked item) (rows int, err error) {
-	items := l.itemsOf(answers)
-	if l.absent && len(items) == 0 && len(unknown) == 0 {
-		return 0, notFound(l.none)
-	}
-	if to.json() {
-		to.document(l.document(answers, items, unknown))
-		return len(items), unknown.partial()
-	}
-	var tables []table
-	for _, v := range l.views {
-		for flag, columns := range l.extra {
-			if asked.isSet(flag) {
-				v.columns += ", " + columns
+func (l listing) ask(ctx context.Context, services []*client.Service, asked item) (serviceAnswers, missing, error) {
+	return ask(services, func(s *client.Service) (item, error) {
+		answer, err := l.read(ctx, s, asked)
+		if err == nil {
+			answer["service"] = s.Name
+			for _, v := range l.views {
+				for _, i := range answer.items(v.of) {
+					i["service"] = s.Name
+					nameLetters(s.Name, i)
+				}
 			}
 		}
-		t := v.table(v.rows(answers, items), to.wide())
-		tables, rows = append(tables, t), rows+len(t)-1
-	}
-	to.show(tables...)
-	for _, a := range answers {
-		if rows == 0 && l.none != "" && len(unknown) > 0 {
-			to.say("%s of %s.", l.none, a.Service)
-		}
-		l.warnOfMore(to, a)
-	}
-	if rows == 0 && l.none != "" && len(unknown) == 0 {
-		to.say("%s.", l.none)
-	}
-	to.sayUnknown(unknown)
-	return rows, unknown.partial()
+		return answer, err
+	})
 }
 
 func (l listing) read(ctx context.Context, s *client.Service, asked item) (answer item, err error) {
@@ -116,6 +77,9 @@ func (l listing) read(ctx context.Context, s *client.Service, asked item) (answe
 			request = client.Post(path, asked)
 		}
 		answer, err = client.Call[item](ctx, s, request)
+		if err != nil || !l.all {
+			return answer, err
+		}
 		page, _ := answer["items"].([]any)
 		if asked["before"] != nil {
 			items = slices.Concat(page, items)
@@ -123,8 +87,6 @@ func (l listing) read(ctx context.Context, s *client.Service, asked item) (answe
 			items = append(items, page...)
 		}
 		switch rest := answer["rest"]; {
-		case err != nil || !l.all:
-			return answer, err
 		case rest != nil && len(items) < limit: // one answer covers a limited number of positions
 			asked["before"], asked["limit"] = rest, limit-len(items)
 		case answer["next"] != nil:
@@ -136,29 +98,6 @@ func (l listing) read(ctx context.Context, s *client.Service, asked item) (answe
 			return answer, nil
 		}
 	}
-}
-
-func (l listing) itemsOf(answers []client.Answer[item]) []item {
-	all := []item{}
-	for _, a := range answers {
-		a.Value["service"] = a.Service
-		for _, v := range l.views {
-			for _, i := range a.Value.items(v.of) {
-				i["service"] = a.Service
-			}
-		}
-		for _, i := range a.Value.items("items") {
-			nameLetters(a.Service, i)
-			all = append(all, i)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b item) int {
-		if l.newest {
-			a, b = b, a
-		}
-		return a.time(l.order).Compare(b.time(l.order))
-	})
-	return all
 }
 
 // nameLetters adds the service: each one numbers its own dead letters.
@@ -176,12 +115,58 @@ func nameLetters(service string, i item) {
 	}
 }
 
-func (l listing) document(answers []client.Answer[item], items []item, unknown missing) item {
+func (l listing) write(to *streams, found serviceAnswers, unknown missing, asked item) error {
+	rows := 0
+	var tables []table
+	for _, v := range l.views {
+		for flag, columns := range l.extra {
+			if asked.isSet(flag) {
+				v.columns += ", " + columns
+			}
+		}
+		shown := l.rows(v, found)
+		tables, rows = append(tables, v.table(shown, to.wide())), rows+len(shown)
+	}
+	switch {
+	case l.absent && rows == 0 && len(unknown) == 0:
+		return notFound(l.none)
+	case to.json():
+		to.document(l.document(found, unknown))
+		return unknown.partial()
+	}
+	to.show(tables...)
+	if rows == 0 && l.none != "" && len(unknown) == 0 {
+		to.say("%s.", l.none)
+	}
+	for _, a := range found {
+		if rows == 0 && l.none != "" && len(unknown) > 0 {
+			to.say("%s of %s.", l.none, a.Service)
+		}
+		l.warnOfMore(to, a.Value)
+	}
+	for _, name := range inOrder(unknown) { // an unknown state must not look like a good one
+		to.say("%s: unknown, it did not answer", name)
+	}
+	return unknown.partial()
+}
+
+func (l listing) rows(v view, found serviceAnswers) []item {
+	rows := v.rows(found)
+	slices.SortStableFunc(rows, func(a, b item) int {
+		if l.newest {
+			a, b = b, a
+		}
+		return a.time(l.order).Compare(b.time(l.order))
+	})
+	return rows
+}
+
+func (l listing) document(found serviceAnswers, unknown missing) item {
 	document, unread := item{}, item{}
 	if l.none != "" {
-		document = item{"items": items, "more": false, "next": []string{}}
+		document = item{"items": l.rows(l.views[0], found), "more": false, "next": []string{}}
 	}
-	for _, a := range answers {
+	for _, a := range found {
 		switch {
 		case l.none == "":
 			document[a.Service] = a.Value
@@ -195,45 +180,34 @@ func (l listing) document(answers []client.Answer[item], items []item, unknown m
 			unread[a.Service], document["unread"] = a.Value["unread"], unread
 		}
 	}
-	return unknown.in(document)
+	if len(unknown) > 0 {
+		reasons := item{}
+		for name, err := range unknown {
+			reasons[name] = err.Error()
+		}
+		document["unknown"] = reasons
+	}
+	return document
 }
 
 // --after takes this name.
 func lastOf(answer item) string {
-	name := ""
-	for _, i := range answer.items("items") {
-		name = cmp.Or(i.text("ref"), i.text("id"))
+	items := answer.items("items")
+	if len(items) == 0 {
+		return ""
 	}
-	return name
+	last := items[len(items)-1]
+	return cmp.Or(last.text("ref"), last.text("id"))
 }
 
-func (l listing) warnOfMore(to *streams, a client.Answer[item]) {
-	switch unread := a.Value.time("unread").UTC(); {
-	case a.Value["more"] == true && l.pages:
-		to.warn("%s has more: continue with --service %[1]s --after %s", a.Service, lastOf(a.Value))
-	case a.Value["more"] == true:
-		to.warn("%s has more: give a larger --limit, or narrower conditions", a.Service)
-	case a.Value["unread"] != nil:
+func (l listing) warnOfMore(to *streams, answer item) {
+	switch unread, service := answer.time("unread").UTC(), answer["service"]; {
+	case answer["more"] == true && l.pages:
+		to.warn("%s has more: continue with --service %[1]s --after %s", service, lastOf(answer))
+	case answer["more"] == true:
+		to.warn("%s has more: give a larger --limit, or narrower conditions", service)
+	case answer["unread"] != nil:
 		to.warn("%s has too many rows to read all: events of %s and older may be missing; continue with --until %s",
-			a.Service, unread.Format(milliseconds), unread.Add(time.Millisecond).Format(milliseconds))
+			service, unread.Format(milliseconds), unread.Add(time.Millisecond).Format(milliseconds))
 	}
-}
-
-func (v view) rows(answers []client.Answer[item], items []item) (rows []item) {
-	for _, a := range answers {
-		switch v.of {
-		case "":
-			rows = append(rows, a.Value)
-		case "items":
-			return items
-		default:
-			parts := a.Value.items(v.of)
-			if len(parts) == 0 && v.well != nil {
-				parts = []item{{"service": a.Service}}
-				maps.Copy(parts[0], v.well)
-			}
-			rows = append(rows, parts...)
-		}
-	}
-	return slices.DeleteFunc(rows, func(i item) bool { return v.with != "" && !i.isSet(v.with) })
 }

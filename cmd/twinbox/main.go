@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -44,19 +42,13 @@ type Commands struct {
 }
 
 func main() {
-	ctx := service.SignalContext(context.Background())
-	if !signal.Ignored(syscall.SIGHUP) { // under nohup a closed terminal changes nothing
-		var stop func()
-		ctx, stop = signal.NotifyContext(ctx, syscall.SIGHUP)
-		defer stop()
-	}
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(service.SignalContext(context.Background()), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	exit := -1
-	to := &streams{in: os.Stdin, out: stdout, err: stderr}
 	var commands Commands
+	to := &streams{Answer: &commands.Answer, in: os.Stdin, out: stdout, err: stderr}
 	parser := kong.Must(&commands,
 		kong.Name("twinbox"),
 		kong.Description("The operator's command of services with outbox and inbox. "+

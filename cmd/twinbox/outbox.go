@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"example.com/twinbox/internal/ops/admin/client"
@@ -47,17 +48,15 @@ func (c *OutboxRepublish) Run(ctx context.Context, to *streams, services []*clie
 	if (c.From != nil || c.To != nil) && len(services) > 1 {
 		return usage("positions are a service's own: give --service too")
 	}
-	return c.inTurn(ctx, to, services, what, func(*client.Service) client.Request {
-		return client.Post(what.post, c)
-	})
+	return c.inTurn(ctx, to, services, what, func(*client.Service) any { return c })
 }
 
 // OutboxRelease is "twinbox outbox release".
 type OutboxRelease struct {
 	Change
 
-	Topic string `json:"topic" help:"Topic of the key." required:"" env:"-" names:"outbox status: parked.topic"`
-	Key   string `json:"key" help:"The key." required:"" env:"-" names:"outbox status: parked.key"`
+	Topic string `json:"topic" help:"Topic of the key." required:"" env:"-" names:"outbox status: topic"`
+	Key   string `json:"key" help:"The key." required:"" env:"-" names:"outbox status: key"`
 	Drop  *int64 `json:"drop,omitempty" help:"First give up the held event at this position, one that the broker refuses for good: it is never published." env:"-" placeholder:"POSITION"`
 }
 
@@ -65,7 +64,7 @@ func (c *OutboxRelease) Run(ctx context.Context, to *streams, services []*client
 	if c.Drop != nil {
 		what.done, what.would, what.thing = "Dropped", "drop", "event"
 	}
-	return whoHasIt(ctx, to, services, what, client.Post(what.post, c))
+	return whoHasIt(ctx, to, services, what, c)
 }
 
 // OutboxConfirm is "twinbox outbox confirm".
@@ -120,43 +119,41 @@ const followEvery = time.Second
 
 // Run asks every service and sorts the events by time.
 func (c *OutboxTail) Run(ctx context.Context, to *streams, services []*client.Service) error {
-	asked, err := values(c)
-	if err == nil && c.Follow {
-		return c.follow(ctx, to, services, asked)
+	l, asked := listings["outbox tail"], values(c)
+	if c.Follow {
+		l.all, asked["limit"] = false, maxLimit
+		return c.follow(ctx, to, services, l, asked)
 	}
-	if err == nil {
-		_, err = listings["outbox tail"].show(ctx, to, services, asked)
-	}
-	return err
+	return l.show(ctx, to, services, asked)
 }
 
 // follow compares events, not positions: a transaction that commits late puts its events below ones that were seen.
 // Each look reaches equally far back, so that an event older than the first rows does not look new.
-func (c *OutboxTail) follow(ctx context.Context, to *streams, services []*client.Service, asked item) error {
-	l := listings["outbox tail"]
-	l.all, asked["limit"] = false, maxLimit
+func (c *OutboxTail) follow(
+	ctx context.Context, to *streams, services []*client.Service, l listing, asked item,
+) error {
 	seen := map[string]map[string]bool{} // positions of each service that has answered, as of its last answer
 	trouble := ""
 	return to.again(ctx, followEvery, func() error {
-		answers, unknown, _ := l.ask(ctx, services, asked)
-		for _, a := range answers {
-			before, now, fresh := seen[a.Service], map[string]bool{}, []any{}
-			for _, e := range a.Value.items("items") {
-				position := e.text("position")
-				if now[position] = true; !before[position] {
-					fresh = append(fresh, map[string]any(e))
-				}
-			}
+		found, unknown, _ := l.ask(ctx, services, asked)
+		for _, a := range found {
+			before, now := seen[a.Service], map[string]bool{}
+			page, _ := a.Value["items"].([]any)
+			page = slices.DeleteFunc(page, func(event any) bool {
+				position := item(event.(map[string]any)).text("position")
+				now[position] = true
+				return before[position]
+			})
 			switch {
 			case before == nil:
-				fresh = fresh[max(0, len(fresh)-c.Limit):]
-			case len(fresh) >= maxLimit:
+				page = page[max(0, len(page)-c.Limit):]
+			case len(page) >= maxLimit:
 				to.warn("events come faster than they are shown; some are left out")
 			}
-			a.Value["items"], seen[a.Service] = fresh, now
+			a.Value["items"], seen[a.Service] = page, now
 		}
-		if len(l.itemsOf(answers)) > 0 {
-			_, _ = l.write(to, answers, nil, asked)
+		if len(l.views[0].rows(found)) > 0 {
+			_ = l.write(to, found, nil, asked)
 			to.NoHeaders = true
 		}
 		if now := fmt.Sprint(unknown.err()); now != trouble { // written once, not with every look

@@ -25,15 +25,9 @@ type Answer struct {
 	NoHeaders bool   `help:"Tables without their headings." env:"-"`
 }
 
-// AfterApply passes the flags to the streams.
-func (a *Answer) AfterApply(to *streams) error { //nolint:unparam // kong's hooks have one
-	to.Answer = *a
-	return nil
-}
-
 // Writes to streams are the result; stderr is for people.
 type streams struct {
-	Answer
+	*Answer
 	in       io.Reader
 	out, err io.Writer
 	broken   error // why the result is not taken any more
@@ -76,18 +70,11 @@ func (s *streams) show(tables ...table) {
 	_, _ = io.WriteString(s, strings.Join(texts, "\n"))
 }
 
-// An unknown state must not look like a good one.
-func (s *streams) sayUnknown(unknown missing) {
-	for _, name := range inOrder(unknown) {
-		s.say("%s: unknown, it did not answer", name)
-	}
-}
-
 func (s *streams) wide() bool { return s.Output == "wide" }
 
-func isTerminal(out io.Writer) bool {
-	file, is := out.(*os.File)
-	if !is {
+func (s *streams) isTerminal() bool {
+	file, is := s.out.(*os.File)
+	if !is || os.Getenv("TERM") == "dumb" {
 		return false
 	}
 	info, err := file.Stat()
@@ -114,7 +101,7 @@ func (w *Watch) repeat(ctx context.Context, to *streams, show func() error) erro
 		return show()
 	}
 	return to.again(ctx, w.Every, func() error {
-		if isTerminal(to.out) && os.Getenv("TERM") != "dumb" {
+		if to.isTerminal() {
 			to.say("\x1b[H\x1b[2J%s", moment(time.Now()))
 		}
 		return show()
@@ -203,16 +190,17 @@ func endingOf(err error) *ending {
 		return ended
 	}
 	end := &ending{error: err, exit: service.ExitFailure, code: "failed"}
-	if problem, is := errors.AsType[*client.ProblemError](err); is {
-		end.exit, end.code = cmp.Or(exitOf[problem.Problem.Status], end.exit), problem.Problem.Code
-	} else if _, is := errors.AsType[*client.UnreachableError](err); is {
-		end.code = "unreachable"
-	}
+	problem, isProblem := errors.AsType[*client.ProblemError](err)
+	_, isUnreachable := errors.AsType[*client.UnreachableError](err)
 	switch {
 	case err == nil:
 		end.exit = service.ExitOK
 	case errors.Is(err, client.ErrCutOff):
 		end.exit = exitPartial
+	case isProblem:
+		end.exit, end.code = cmp.Or(exitOf[problem.Problem.Status], end.exit), problem.Problem.Code
+	case isUnreachable:
+		end.code = "unreachable"
 	}
 	return end
 }

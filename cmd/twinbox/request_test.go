@@ -71,7 +71,7 @@ func TestWhatTheServiceIsAsked(t *testing.T) {
 				`"filter":{"state":"waiting","limit":3,` + filterJSON + `}}`},
 		},
 		"replay ids, dry": {
-			[]string{"dlq", "replay", "5", "notification/6", "5", "--by", "ada"},
+			[]string{"dlq", "replay", "5", "notification/6", "--by", "ada"},
 			recorded{"dead-letters/replay", "", `{` + dry + `,"filter":{"state":"waiting","ids":[5,6]}}`},
 		},
 		"discard": {

@@ -274,18 +274,9 @@ func TestHelpBeginsWithTheCommandsOwnFlags(t *testing.T) {
 
 func TestAFilterThatPicksNone(t *testing.T) {
 	t.Parallel()
-	addr := listener(t, func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		if strings.Contains(string(body), "profil") {
-			says(`{"items":[]}`)(w, r)
-			return
-		}
-		says(`{"items":[{"count":12},{"count":1}]}`)(w, r)
-	})
-	r := at(t, "", addr, "dlq", "list", "--consumer", "customer.profil")
+	r := at(t, "", listener(t, says(`{"items":[]}`)), "dlq", "list", "--consumer", "customer.profil")
 	require.Zero(t, r.code)
 	require.Equal(t, "No dead letters that the filter picks.\n", r.stdout)
-	require.Contains(t, r.stderr, "13 dead letters wait that the filter does not pick")
 }
 
 func TestCall(t *testing.T) {

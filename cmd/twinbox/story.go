@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"strings"
 
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
@@ -35,11 +34,7 @@ func (c *TraceCommand) Run(ctx context.Context, to *streams, services []*client.
 		to.document(story)
 		return err
 	}
-	shown, wrong := values(story)
-	if wrong != nil {
-		return wrong
-	}
-	to.show(view{columns: stepColumns}.table(shown.items("steps"), to.wide()))
+	to.show(view{columns: stepColumns}.table(values(story).items("steps"), to.wide()))
 	if err != nil {
 		to.say("This is a part of the story: a service did not answer.")
 	}
@@ -60,18 +55,10 @@ type AuditList struct {
 
 // Run asks every service, or the one of a dead letter.
 func (c *AuditList) Run(ctx context.Context, to *streams, services []*client.Service) error {
-	asked := *c
-	if _, of, err := parseIDs([]string{c.Subject}, services); err == nil {
-		services = of
-		asked.Subject = strings.TrimPrefix(c.Subject, of[0].Name+"/")
-		asked.Kind = cmp.Or(c.Kind, "dead_letter")
+	asked := values(c)
+	if s, id, err := parseID(c.Subject, services); err == nil {
+		services = []*client.Service{s}
+		asked["subject"], asked["kind"] = id, cmp.Or(c.Kind, "dead_letter")
 	}
-	question, err := values(asked)
-	if err != nil {
-		return err
-	}
-	return c.repeat(ctx, to, func() error {
-		_, err := listings["audit"].show(ctx, to, services, question)
-		return err
-	})
+	return c.show(ctx, to, services, listings["audit"], asked)
 }

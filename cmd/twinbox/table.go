@@ -1,14 +1,118 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"example.com/twinbox/internal/ops/admin/client"
 )
+
+// item is a JSON object. Its numbers stay as they came.
+type item map[string]any
+
+// UnmarshalJSON keeps numbers as text.
+func (i *item) UnmarshalJSON(data []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	return decoder.Decode((*map[string]any)(i))
+}
+
+// values returns the members of flags or of an answer. The state "all" is not a condition.
+func values(of any) (members item) {
+	encoded, err := json.Marshal(of)
+	if err == nil {
+		err = json.Unmarshal(encoded, &members)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", of, err))
+	}
+	if members["state"] == "all" {
+		delete(members, "state")
+	}
+	return members
+}
+
+func (i item) object(name string) item {
+	object, _ := i[name].(map[string]any)
+	return object
+}
+
+func (i item) items(name string) (items []item) {
+	all, _ := i[name].([]any)
+	for _, one := range all {
+		if object, is := one.(map[string]any); is {
+			items = append(items, object)
+		}
+	}
+	return items
+}
+
+func (i item) member(path string) any {
+	name, rest, deeper := strings.Cut(path, ".")
+	if deeper {
+		return i.object(name).member(rest)
+	}
+	return i[name]
+}
+
+func (i item) text(path string) string {
+	if value := i.member(path); value != nil {
+		return fmt.Sprint(value)
+	}
+	return ""
+}
+
+func (i item) time(path string) time.Time {
+	at, _ := time.Parse(time.RFC3339, i.text(path))
+	return at
+}
+
+func (i item) bytes(path string) []byte {
+	decoded, _ := base64.StdEncoding.DecodeString(i.text(path))
+	return decoded
+}
+
+func (i item) isSet(path string) bool {
+	value := i.member(path)
+	return value != nil && value != false && value != "" && value != json.Number("0")
+}
+
+type serviceAnswers []client.Answer[item]
+
+// A view is one table of an answer.
+type view struct {
+	of   string // the member with the rows; empty: the answer is the row
+	with string // only rows in which this member is set
+	well item   // the row of a service without one
+	// columns are "NAME member form" each; a _ of the name is a blank, and only -o wide shows a name with a +.
+	columns string
+}
+
+func (v view) rows(found serviceAnswers) []item {
+	rows := []item{}
+	for _, a := range found {
+		parts := []item{a.Value}
+		if v.of != "" {
+			parts = a.Value.items(v.of)
+		}
+		if len(parts) == 0 && v.well != nil {
+			parts = []item{maps.Clone(v.well)}
+			parts[0]["service"] = a.Service
+		}
+		rows = append(rows, parts...)
+	}
+	return slices.DeleteFunc(rows, func(i item) bool { return v.with != "" && !i.isSet(v.with) })
+}
 
 // table has its headings first. It cuts no value and uses no colours. A column of free text comes last.
 type table [][]string

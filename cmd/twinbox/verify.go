@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -60,7 +58,7 @@ func (c *VerifyCommand) Run(ctx context.Context, to *streams, at *Connection) er
 		return usage(err.Error())
 	}
 	var worst error
-	look := func(write func(verify.Report, *streams)) error {
+	look := func() error {
 		report, err := system.Verify(ctx, func(s verify.Service) verify.Config {
 			return verify.Config{
 				Service: s, Kafka: settings.Client("twinbox"), Since: c.Since.Time, Progress: to.progress(s.Name),
@@ -76,7 +74,7 @@ func (c *VerifyCommand) Run(ctx context.Context, to *streams, at *Connection) er
 			if err := verify.WriteReport(at.Dir, report); err != nil {
 				to.warn("%v", err)
 			}
-			write(report, to)
+			c.write(report, to)
 		}
 		if found := errorOf(report, err); worst == nil || exitCode(found) == service.ExitFailure {
 			worst = found
@@ -84,9 +82,9 @@ func (c *VerifyCommand) Run(ctx context.Context, to *streams, at *Connection) er
 		return err
 	}
 	if c.Follow {
-		err = to.again(ctx, c.Every, func() error { return look(writeVerdictLine) })
+		err = to.again(ctx, c.Every, look)
 	} else {
-		err = look(writeVerdicts)
+		err = look()
 	}
 	return cmp.Or(worst, err)
 }
@@ -96,7 +94,9 @@ func (c *VerifyCommand) find(ctx context.Context, at *Connection) (system verify
 	if len(c.Database) > 0 {
 		system, err = c.given(ctx)
 	} else {
-		system, err = at.started()
+		var running client.Operators
+		running, err = at.started("give --database and --brokers")
+		system = running.Verify
 	}
 	if err != nil {
 		return system, err
@@ -114,37 +114,24 @@ func (c *VerifyCommand) find(ctx context.Context, at *Connection) (system verify
 // needed.
 func (c *VerifyCommand) given(ctx context.Context) (verify.System, error) {
 	system := verify.System{Brokers: c.Brokers}
-	for _, d := range services.All() {
-		dsn, isGiven := c.Database[d.Name]
-		if !isGiven {
-			continue
+	for _, name := range inOrder(c.Database) {
+		i := slices.Index(serviceNames, name)
+		if i < 0 {
+			return system, usage("--database: there is no " + printable(name) + ", but " + strings.Join(serviceNames, ", "))
 		}
-		instance, _ := d.Load(environ(c.Brokers))
+		instance, _ := services.All()[i].Load(environ(c.Brokers))
 		s, err := instance.Verified(ctx)
 		if err != nil {
 			return system, err
 		}
-		s.Database = dsn
+		s.Database = c.Database[name]
 		system.Services = append(system.Services, s)
-	}
-	for name := range c.Database {
-		if !slices.Contains(serviceNames, name) {
-			return system, usage("--database: there is no " + printable(name) + ", but " + strings.Join(serviceNames, ", "))
-		}
 	}
 	return system, nil
 }
 
 func environ(brokers []string) []string {
 	return append(os.Environ(), "KAFKA_BROKERS="+strings.Join(brokers, ","), "DATABASE_URL=postgres://given/given")
-}
-
-func (o *Connection) started() (verify.System, error) {
-	operators, err := client.ReadOperators(o.Dir)
-	if errors.Is(err, os.ErrNotExist) {
-		err = fmt.Errorf("no system runs in %s; start one with \"make run\", or give --database and --brokers", o.Dir)
-	}
-	return operators.Verify, err
 }
 
 // errorOf gets the error of services without a verdict, too.
@@ -171,32 +158,34 @@ var verdictViews = []view{
 	{of: "unverifiable", columns: "NOT_VERIFIABLE events, OF subject, WHY reason"},
 }
 
-func writeVerdicts(report verify.Report, to *streams) {
-	if to.json() {
-		to.document(report)
-		return
-	}
-	shown, _ := values(report)
-	var answers []client.Answer[item]
-	for _, name := range inOrder(report) {
-		answers = append(answers, client.Answer[item]{Service: name, Value: shown.object(name)})
-	}
-	var tables []table
-	for _, v := range verdictViews {
-		tables = append(tables, v.table(v.rows(answers, nil), to.wide()))
-	}
-	to.show(tables...)
+// --follow has a line for each verdict.
+func (c *VerifyCommand) write(report verify.Report, to *streams) {
 	all := report.All()
-	to.say("\nverdict of %s: %s, as of %s.", strings.Join(inOrder(report), " and "), all.Summary(), moment(all.At))
+	switch {
+	case to.json() && c.Follow:
+		_ = json.NewEncoder(to).Encode(report) // see streams.Write
+	case to.json():
+		to.document(report)
+	case c.Follow:
+		compared, unknown := counts(report)
+		to.say("%s  %d compared, %d findings, %d not verifiable", moment(all.At), compared, len(all.Findings), unknown)
+	default:
+		shown := values(report)
+		var verdicts serviceAnswers
+		for _, name := range inOrder(report) {
+			verdicts = append(verdicts, client.Answer[item]{Service: name, Value: shown.object(name)})
+		}
+		var tables []table
+		for _, v := range verdictViews {
+			tables = append(tables, v.table(v.rows(verdicts), to.wide()))
+		}
+		to.show(tables...)
+		to.say("\nverdict of %s: %s, as of %s.", strings.Join(inOrder(report), " and "), all.Summary(), moment(all.At))
+	}
 }
 
-func writeVerdictLine(report verify.Report, to *streams) {
-	if to.json() {
-		_ = json.NewEncoder(to).Encode(report) // see streams.Write
-		return
-	}
-	var compared, unknown int64
-	for verdict := range maps.Values(report) {
+func counts(report verify.Report) (compared, unknown int64) {
+	for _, verdict := range report {
 		for _, p := range verdict.Produced {
 			compared += p.Published
 		}
@@ -207,6 +196,5 @@ func writeVerdictLine(report verify.Report, to *streams) {
 			unknown += u.Events
 		}
 	}
-	all := report.All()
-	to.say("%s  %d compared, %d findings, %d not verifiable", moment(all.At), compared, len(all.Findings), unknown)
+	return compared, unknown
 }

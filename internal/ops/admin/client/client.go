@@ -126,8 +126,9 @@ func Ask[T any](services []*Service, call func(*Service) (T, error)) []Answer[T]
 	return answers
 }
 
-// Stream makes a call whose answer is JSON lines, and calls progress with the done and total counts; a total of 0 is
-// unknown. With an error, the result counts the changes before it, as far as they are known.
+// Stream makes a call whose answer is a result, or JSON lines of a long operation: then it calls progress with the done
+// and total counts; a total of 0 is unknown. With an error, the result counts the changes before it, as far as they are
+// known.
 func Stream(
 	ctx context.Context, s *Service, progress func(done, total int64), r Request,
 ) (result adminapi.Result, err error) {
@@ -140,17 +141,20 @@ func Stream(
 	lines.Buffer(nil, maxAnswerBytes)
 	for lines.Scan() {
 		var line adminapi.Line
-		switch err := json.Unmarshal(lines.Bytes(), &line); {
-		case err != nil:
-			return result, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
+		if json.Unmarshal(lines.Bytes(), &line) != nil {
+			break
+		}
+		switch {
 		case line.Problem != nil:
 			return result, &ProblemError{Service: s.Name, Problem: *line.Problem}
 		case line.Result != nil:
 			return *line.Result, nil
-		case line.Done != nil:
-			result.Count = *line.Done
-			progress(*line.Done, line.Total)
+		case line.Done == nil:
+			err = json.Unmarshal(lines.Bytes(), &result)
+			return result, err
 		}
+		result.Count = *line.Done
+		progress(*line.Done, line.Total)
 	}
 	return result, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
 }

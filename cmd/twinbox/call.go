@@ -14,8 +14,7 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-// CallCommand is "twinbox call".
-type CallCommand struct {
+type callCommand struct {
 	Change
 
 	Operation string   `arg:"" optional:"" help:"Its operationId in api/admin.yaml. Without one the command lists them."`
@@ -23,7 +22,7 @@ type CallCommand struct {
 }
 
 // Run changes one service alone, and asks all.
-func (c *CallCommand) Run(ctx context.Context, to *streams, services []*client.Service) error {
+func (c *callCommand) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	operations, err := readOperations()
 	if err != nil {
 		return err
@@ -49,8 +48,8 @@ func (c *CallCommand) Run(ctx context.Context, to *streams, services []*client.S
 		return errSeveral
 	}
 	maps.Copy(asked, values(c.Change))
-	return c.inTurn(ctx, to, services, effect{post: place, done: "Changed", would: "change", thing: "thing"},
-		func(*client.Service) any { return asked })
+	c.post = place
+	return c.inTurn(ctx, to, services, func(*client.Service) any { return asked })
 }
 
 func readOperations() (operations []item, err error) {
@@ -77,7 +76,7 @@ func readOperations() (operations []item, err error) {
 }
 
 // read returns the body or the query, and the path with its parameters.
-func (c *CallCommand) read(place string) (asked item, filled string, err error) {
+func (c *callCommand) read(place string) (asked item, filled string, err error) {
 	asked = item{}
 	for _, text := range c.Values {
 		name, text, found := strings.Cut(text, "=")

@@ -19,14 +19,25 @@ import (
 // Change has the flags of every command that changes something. It is the body of the request, too: its json tags name
 // the members.
 type Change struct {
+	effect `json:"-" kong:"-"`
+
 	DryRun bool   `json:"dry_run" kong:"-"`
 	Yes    bool   `json:"-" help:"Do it. Without this the command shows its effect and changes nothing." env:"-"`
 	Reason string `json:"reason" help:"Why, for the audit; needed with --yes." env:"-" placeholder:"TEXT"`
 	By     string `json:"by" help:"Your name, for the audit. Default: the user of this process." env:"-" placeholder:"NAME"`
 }
 
+// effect has the tags of the command.
+type effect struct {
+	post        string // the path of its operation
+	done, would string // "Released"; "release"
+	thing       string // "key"
+	after       string // of the service's name: " as sent"
+	one         bool   // each service has its own
+}
+
 // AfterApply fills the optional flags.
-func (c *Change) AfterApply() error {
+func (c *Change) AfterApply(command *kong.Context) error {
 	if c.Yes && strings.TrimSpace(c.Reason) == "" {
 		return usage("--yes needs --reason: the audit shows why things were changed")
 	}
@@ -36,8 +47,12 @@ func (c *Change) AfterApply() error {
 		c.By = cmp.Or(c.By, u.Username)
 	}
 	c.By = cmp.Or(c.By, "unknown")
+	tag := command.Selected().Tag
+	c.effect = effect{tag.Get("post"), tag.Get("done"), tag.Get("would"), tag.Get("thing"), tag.Get("after"), tag.Has("one")}
 	return nil
 }
+
+var errSeveral = usage("each service has its own: give --service too")
 
 // ProvideServices finds the services and asks for their names. One that does not answer fails in its turn.
 func (c *Change) ProvideServices(ctx context.Context, at *Connection) ([]*client.Service, error) {
@@ -45,61 +60,18 @@ func (c *Change) ProvideServices(ctx context.Context, at *Connection) ([]*client
 	if err != nil {
 		return nil, err
 	}
+	if c.one && len(services) > 1 {
+		return nil, errSeveral
+	}
 	return services, askWho(ctx, services)
 }
 
-// ProvideEffect reads the tags that name the effect of a command.
-func (c *Change) ProvideEffect(command *kong.Context) effect {
-	tag := command.Selected().Tag
-	return effect{tag.Get("post"), tag.Get("done"), tag.Get("would"), tag.Get("thing"), tag.Get("after")}
-}
-
-// Run makes the change that the command's tag names, in the service that knows the thing.
-func (c *Change) Run(
-	ctx context.Context, command *kong.Context, to *streams, services []*client.Service, what effect,
-) error {
-	if command.Selected().Tag.Has("one") && len(services) > 1 {
-		return errSeveral
-	}
-	return whoHasIt(ctx, to, services, what, command.Selected().Target.Addr().Interface())
-}
-
-var errSeveral = usage("each service has its own: give --service too")
-
-type effect struct {
-	post        string // the path of its operation
-	done, would string // "Released"; "release"
-	thing       string // "key"
-	after       string // of the service's name: " as sent"
-}
-
-// The first service that fails ends the change; if something was done before, the result is partial.
-func (c *Change) inTurn(
-	ctx context.Context, to *streams, services []*client.Service, what effect, bodyOf func(*client.Service) any,
-) error {
-	var sum effects
-	for _, s := range services {
-		result, err := client.Stream(ctx, s, to.progress(s.Name), client.Post(what.post, bodyOf(s)))
-		err = cmp.Or(ctx.Err(), err)
-		if err == nil || result.Count > 0 {
-			sum.add(s.Name, result)
-		}
-		switch {
-		case err != nil && sum.Count > 0 && c.Yes:
-			_ = sum.write(to, what)
-			return partial(err)
-		case err != nil:
-			return err
-		}
-	}
-	return sum.write(to, what)
-}
-
-// whoHasIt asks every service to change the named things: each changes those that it has. A service that does not
-// answer fails the change only if no other one has them.
-func whoHasIt(ctx context.Context, to *streams, services []*client.Service, what effect, body any) error {
+// Run makes the change in the service that knows the thing. Every service is asked; those without it answer 404. A
+// service that does not answer fails the change only if no other one has the thing.
+func (c *Change) Run(ctx context.Context, command *kong.Context, to *streams, services []*client.Service) error {
+	request := client.Post(c.post, command.Selected().Target.Addr().Interface())
 	found, _, err := ask(services, func(s *client.Service) (adminapi.Result, error) {
-		return client.Call[adminapi.Result](ctx, s, client.Post(what.post, body))
+		return client.Call[adminapi.Result](ctx, s, request)
 	})
 	if err != nil {
 		return err
@@ -108,7 +80,7 @@ func whoHasIt(ctx context.Context, to *streams, services []*client.Service, what
 	for _, a := range found {
 		sum.add(a.Service, a.Value)
 	}
-	things := found[0].Value.Count + found[0].Value.Failed
+	things := found[0].Value.Count + found[0].Value.Failed // each of several mails is in one service
 	sum.Failed = max(0, things-sum.Count)
 	lacking := map[string]int{} // how many services lack the thing
 	sum.Errors = slices.DeleteFunc(sum.Errors, func(f adminapi.Failure) bool {
@@ -118,7 +90,30 @@ func whoHasIt(ctx context.Context, to *streams, services []*client.Service, what
 		lacking[f.Subject]++
 		return lacking[f.Subject] < len(found)
 	})
-	return sum.write(to, what)
+	return sum.write(to, c.effect)
+}
+
+// inTurn changes a part of every service. The first one that fails ends the change; if something was done before, the
+// result is partial.
+func (c *Change) inTurn(
+	ctx context.Context, to *streams, services []*client.Service, bodyOf func(*client.Service) any,
+) error {
+	var sum effects
+	for _, s := range services {
+		result, err := client.Stream(ctx, s, to.progress(s.Name), client.Post(c.post, bodyOf(s)))
+		err = cmp.Or(ctx.Err(), err)
+		if err == nil || result.Count > 0 {
+			sum.add(s.Name, result)
+		}
+		switch {
+		case err != nil && sum.Count > 0 && c.Yes:
+			_ = sum.write(to, c.effect)
+			return partial(err)
+		case err != nil:
+			return err
+		}
+	}
+	return sum.write(to, c.effect)
 }
 
 type effects struct {

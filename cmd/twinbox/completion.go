@@ -9,13 +9,12 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// CompletionCommand is "twinbox completion".
-type CompletionCommand struct {
+type completionCommand struct {
 	Shell string `arg:"" help:"Of this shell: bash, zsh or fish." enum:"bash,zsh,fish"`
 }
 
 // Help returns the text after the command's own line.
-func (CompletionCommand) Help() string {
+func (completionCommand) Help() string {
 	return "For this shell alone: source <(twinbox completion bash). For every new one, put that line into ~/.bashrc; " +
 		"zsh takes it in ~/.zshrc, and fish takes twinbox completion fish | source.\n\n"
 }
@@ -39,19 +38,19 @@ compdef _twinbox twinbox bin/twinbox ./bin/twinbox`,
 }
 
 // Run writes the shell's script.
-func (c *CompletionCommand) Run(to *streams) error {
+func (c *completionCommand) Run(to *streams) error {
 	to.say("%s", completions[c.Shell])
 	return to.broken
 }
 
-// CompleteCommand is "twinbox complete", which the shells' scripts call. It finds the services by the variables and in
+// completeCommand is "twinbox complete", which the shells' scripts call. It finds the services by the variables and in
 // the folder .twinbox.
-type CompleteCommand struct {
+type completeCommand struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
 
 // Run writes candidates for the last word: commands, flags, values of the flag before it, or names from the services.
-func (c *CompleteCommand) Run(ctx context.Context, command *kong.Context, to *streams, at *Connection) error {
+func (c *completeCommand) Run(ctx context.Context, command *kong.Context, to *streams, at *Connection) error {
 	line := append([]string{"", ""}, c.Words...)
 	before, begun := line[len(line)-2], line[len(line)-1]
 	node := commandOf(command.Model.Node, c.Words)

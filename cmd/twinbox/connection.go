@@ -41,7 +41,7 @@ func (o *Connection) find() (at client.Operators, err error) {
 	maps.Copy(at.Services, o.given())
 	maps.Copy(at.Services, o.Admin)
 	if len(at.Services) == 0 {
-		return o.started("say where it is with --admin NAME=HOST:PORT and --token-file")
+		return o.started()
 	}
 	at.Token = os.Getenv(tokenVariable)
 	if o.TokenFile != "" {
@@ -54,10 +54,11 @@ func (o *Connection) find() (at client.Operators, err error) {
 	return at, nil
 }
 
-func (o *Connection) started(instead string) (client.Operators, error) {
+func (o *Connection) started() (client.Operators, error) {
 	at, err := client.ReadOperators(o.Dir)
 	if errors.Is(err, os.ErrNotExist) {
-		err = fmt.Errorf("no system runs in %s; start one with \"make run\", or %s", o.Dir, instead)
+		err = fmt.Errorf("no system runs in %s; start one with \"make run\", or give --admin NAME=HOST:PORT and "+
+			"--token-file, or give --database and --brokers to verify", o.Dir)
 	}
 	return at, err
 }
@@ -78,7 +79,7 @@ func (o *Connection) services() ([]*client.Service, error) {
 func (o *Connection) clients(at client.Operators) (found []*client.Service, err error) {
 	names := inOrder(at.Services) // of the folder: "make run" may run more than serviceNames
 	for _, name := range names {
-		if at.Services[name] == "" || o.Service != "" && o.Service != name {
+		if o.Service != "" && o.Service != name {
 			continue
 		}
 		s, err := client.New(name, at.Services[name], at.Token)
@@ -155,7 +156,7 @@ func askWho(ctx context.Context, services []*client.Service) error {
 		return client.Call[adminapi.Service](ctx, s, client.Get("/admin/v1/service", nil))
 	})
 	for _, name := range inOrder(unknown) {
-		if code := errorCode(unknown[name]); code == "wrong_service" || code == "wrong_environment" {
+		if code := endingOf(unknown[name]).code; code == "wrong_service" || code == "wrong_environment" {
 			return unknown[name]
 		}
 	}

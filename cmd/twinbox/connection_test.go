@@ -45,7 +45,7 @@ func TestWhereTheServicesAre(t *testing.T) {
 		"one of both": {Connection{Admin: both, Service: "billing"}, "t", []string{"billing"}, ""},
 		"unknown":     {Connection{Admin: both, Service: "bills"}, "t", nil, "the address of bills is not known, but of accounts, billing"},
 		"no address": {
-			Connection{Admin: map[string]string{"accounts": ""}, Service: "accounts"}, "t", nil, "--admin accounts=HOST:PORT",
+			Connection{Admin: both, Service: "orders"}, "t", nil, "--admin orders=HOST:PORT",
 		},
 		"no token":    {Connection{Admin: both}, "", nil, "--token-file"},
 		"bad address": {Connection{Admin: map[string]string{"accounts": "a b\x00:1"}}, "t", nil, "accounts"},

@@ -10,15 +10,14 @@ import (
 	"example.com/twinbox/internal/ops/console"
 )
 
-// ConsoleCommand is "twinbox console".
-type ConsoleCommand struct {
+type consoleCommand struct {
 	Addr string   `help:"Where the page is served, in plain HTTP: on loopback, unless a proxy with TLS is before it." default:"127.0.0.1:8090" env:"-" placeholder:"HOST:PORT"`
 	Host []string `help:"Name under which it may be asked, besides localhost and IP addresses; may be repeated." env:"-" placeholder:"NAME"`
 	Link []string `help:"Another page to link to; may be repeated." sep:"none" env:"-" placeholder:"TITLE=URL"`
 }
 
 // Run serves the page until the context ends. Without a token it shows the flow alone.
-func (c *ConsoleCommand) Run(ctx context.Context, to *streams, at *Connection) error {
+func (c *consoleCommand) Run(ctx context.Context, to *streams, at *Connection) error {
 	found, err := at.find()
 	if err != nil {
 		return err

@@ -14,15 +14,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-// DLQCommands are "twinbox dlq ...".
-type DLQCommands struct {
-	List    DLQList    `cmd:"" aliases:"ls" help:"The dead letters that wait, grouped by error."`
-	Show    DLQShow    `cmd:"" aliases:"get" help:"One dead letter and its history."`
-	Replay  DLQReplay  `cmd:"" post:"/admin/v1/dead-letters/replay" done:"Replayed" would:"try to replay" thing:"dead letter" help:"Handle dead letters again: through the inbox, in the order of their key, for their consumer alone."`
-	Edit    DLQEdit    `cmd:"" done:"Edited" would:"edit" thing:"dead letter" help:"Replace the payload or headers; the original is kept."`
-	Discard DLQDiscard `cmd:"" post:"/admin/v1/dead-letters/discard" done:"Discarded" would:"discard" thing:"dead letter" help:"Settle dead letters without handling them; events parked behind them are resumed."`
-}
-
 // LetterFilter picks dead letters; all set conditions must hold. The time is that of the last failure.
 type LetterFilter struct {
 	Consumer string `json:"consumer,omitempty" help:"Of this consumer." env:"-" names:"inbox stats: consumer"`
@@ -57,31 +48,27 @@ func parseID(text string, services []*client.Service) (s *client.Service, id int
 	return services[i], id, nil
 }
 
-// DLQList is "twinbox dlq list".
-type DLQList struct {
-	Listing `json:"-"`
+type dlqList struct {
+	Listing
 	LetterFilter
 
 	Each  bool   `json:"-" help:"One line per dead letter instead of per error." env:"-"`
 	State string `json:"state,omitempty" help:"In this state: waiting, replayed, discarded or all." enum:"waiting,replayed,discarded,all" default:"waiting" env:"-"`
-	Limit *int   `json:"limit,omitempty" help:"With --each: how many of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
-	All   bool   `json:"-" help:"With --each: all of them, however many." env:"-"`
+	Limit *int   `json:"limit,omitempty" help:"With --each: how many of each service, 1 to 1000. Default: 100." short:"n" xor:"limit" env:"-" placeholder:"N"`
+	All   bool   `json:"-" xor:"limit" help:"With --each: all of them, however many." env:"-"`
 	After string `json:"-" help:"With --each: those after this one, such as customer/100; the next page." env:"-" placeholder:"ID"`
 }
 
 // AfterApply refuses pages of errors, which have none.
-func (c *DLQList) AfterApply() error {
-	switch {
-	case !c.Each && (c.Limit != nil || c.All || c.After != ""):
+func (c *dlqList) AfterApply() error {
+	if !c.Each && (c.Limit != nil || c.All || c.After != "") {
 		return usage("--limit, --all and --after go with --each: errors are not listed in pages")
-	case c.All && c.Limit != nil:
-		return usage("--all goes with no --limit")
 	}
 	return nil
 }
 
 // Run asks every service.
-func (c *DLQList) Run(ctx context.Context, to *streams, services []*client.Service) error {
+func (c *dlqList) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	l, asked := listings["dlq list"], values(c)
 	if c.All {
 		asked["limit"] = maxLimit
@@ -108,8 +95,7 @@ func (c *DLQList) Run(ctx context.Context, to *streams, services []*client.Servi
 
 const maxLimit = 1000
 
-// DLQShow is "twinbox dlq show".
-type DLQShow struct {
+type dlqShow struct {
 	ID      string `arg:"" help:"The dead letter, such as customer/17." names:"dlq list --each: ref"`
 	Payload bool   `help:"Show the payload too, which holds personal data." env:"-"`
 }
@@ -120,7 +106,7 @@ const letterLines = "id ref, consumer consumer, event event_id, type type, key k
 	"payload payload bytes, edited_to edited_payload bytes, next ref next"
 
 // Run asks the service that the id names.
-func (c *DLQShow) Run(ctx context.Context, to *streams, services []*client.Service) error {
+func (c *dlqShow) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	s, _, shown, err := getLetter(ctx, services, c.ID, c.Payload)
 	if err != nil {
 		return err

@@ -33,9 +33,7 @@ func (c *LetterChange) picks() bool { return len(c.IDs) > 0 || c.Filter.isSet() 
 var errNonePicked = usage("say which dead letters: ids, filters or --all")
 
 // Run changes them in one service after the other.
-func (c *LetterChange) Run(
-	ctx context.Context, command *kong.Context, to *streams, services []*client.Service, what effect,
-) error {
+func (c *LetterChange) Run(ctx context.Context, command *kong.Context, to *streams, services []*client.Service) error {
 	ids := map[string][]int64{}
 	for _, name := range c.IDs {
 		s, id, err := parseID(name, services)
@@ -47,7 +45,7 @@ func (c *LetterChange) Run(
 	if len(ids) > 0 {
 		services = slices.DeleteFunc(services, func(s *client.Service) bool { return ids[s.Name] == nil })
 	}
-	return c.inTurn(ctx, to, services, what, func(s *client.Service) any {
+	return c.inTurn(ctx, to, services, func(s *client.Service) any {
 		asked := values(command.Selected().Target.Addr().Interface())
 		filter := asked.object("filter")
 		filter["state"] = "waiting"
@@ -62,8 +60,7 @@ func (c *LetterChange) Run(
 	})
 }
 
-// DLQReplay is "twinbox dlq replay".
-type DLQReplay struct {
+type dlqReplay struct {
 	LetterChange
 
 	All   bool     `json:"all,omitempty" help:"All that wait." env:"-"`
@@ -74,7 +71,7 @@ type DLQReplay struct {
 }
 
 // AfterApply requires --all without an id or a filter.
-func (c *DLQReplay) AfterApply() error {
+func (c *dlqReplay) AfterApply() error {
 	switch {
 	case c.All && c.picks():
 		return usage("--all goes with no id and no filter")
@@ -86,19 +83,18 @@ func (c *DLQReplay) AfterApply() error {
 	return nil
 }
 
-// DLQDiscard is "twinbox dlq discard". It has no --all: you name the events that you give up.
-type DLQDiscard struct{ LetterChange }
+// dlqDiscard is "twinbox dlq discard". It has no --all: you name the events that you give up.
+type dlqDiscard struct{ LetterChange }
 
 // AfterApply requires an id or a filter.
-func (c *DLQDiscard) AfterApply() error {
+func (c *dlqDiscard) AfterApply() error {
 	if !c.picks() {
 		return errNonePicked
 	}
 	return nil
 }
 
-// DLQEdit is "twinbox dlq edit".
-type DLQEdit struct {
+type dlqEdit struct {
 	Change
 
 	ID       string    `arg:"" help:"The dead letter, such as customer/17." names:"dlq list --each: ref"`
@@ -109,7 +105,7 @@ type DLQEdit struct {
 }
 
 // Run edits one dead letter. The text from an editor stays in its file until the edit is done.
-func (c *DLQEdit) Run(ctx context.Context, to *streams, services []*client.Service, what effect) error {
+func (c *dlqEdit) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	edit := adminapi.EditRequest{By: c.By, Reason: c.Reason, DryRun: c.DryRun, EditedAt: c.EditedAt}
 	for _, header := range c.Header {
 		name, value, found := strings.Cut(header, "=")
@@ -122,7 +118,7 @@ func (c *DLQEdit) Run(ctx context.Context, to *streams, services []*client.Servi
 	if err != nil {
 		return err
 	}
-	what.post = path + "/edit"
+	c.post = path + "/edit"
 	letter, file := detail.object("letter"), ""
 	before := letter.bytes("payload")
 	if letter.isSet("edited_payload") {
@@ -140,7 +136,7 @@ func (c *DLQEdit) Run(ctx context.Context, to *streams, services []*client.Servi
 		of = nil
 	}
 	if err == nil {
-		err = c.inTurn(ctx, to, of, what, func(*client.Service) any { return edit })
+		err = c.inTurn(ctx, to, of, func(*client.Service) any { return edit })
 	}
 	switch {
 	case file == "":
@@ -153,7 +149,7 @@ func (c *DLQEdit) Run(ctx context.Context, to *streams, services []*client.Servi
 }
 
 // newPayload returns the file of an editor, too.
-func (c *DLQEdit) newPayload(ctx context.Context, to *streams, before []byte) (text []byte, file string, err error) {
+func (c *dlqEdit) newPayload(ctx context.Context, to *streams, before []byte) (text []byte, file string, err error) {
 	switch c.Payload {
 	case "":
 		text, file, err = c.openEditor(ctx, to, before)
@@ -174,7 +170,7 @@ func (c *DLQEdit) newPayload(ctx context.Context, to *streams, before []byte) (t
 	return text, file, err
 }
 
-func (c *DLQEdit) openEditor(ctx context.Context, to *streams, before []byte) (text []byte, name string, err error) {
+func (c *dlqEdit) openEditor(ctx context.Context, to *streams, before []byte) (text []byte, name string, err error) {
 	editor := strings.Fields(c.Editor)
 	if len(editor) == 0 {
 		return nil, "", errors.New("no editor: set VISUAL or EDITOR, or give --payload FILE")

@@ -162,42 +162,38 @@ func (l listing) rows(v view, found serviceAnswers) []item {
 }
 
 func (l listing) document(found serviceAnswers, unknown missing) item {
-	document, unread := item{}, item{}
-	if l.none != "" {
-		document = item{"items": l.rows(l.views[0], found), "more": false, "next": []string{}}
-	}
+	document, unread, reasons := item{}, item{}, item{}
+	more, next := false, []string{}
 	for _, a := range found {
-		switch {
-		case l.none == "":
+		if l.none == "" {
 			document[a.Service] = a.Value
-		case a.Value["more"] == true:
-			document["more"] = true
+		}
+		if a.Value["more"] == true {
+			more = true
 			if l.pages {
-				document["next"] = append(document["next"].([]string), lastOf(a.Value))
+				next = append(next, lastOf(a.Value))
 			}
 		}
 		if a.Value["unread"] != nil {
 			unread[a.Service], document["unread"] = a.Value["unread"], unread
 		}
 	}
-	if len(unknown) > 0 {
-		reasons := item{}
-		for name, err := range unknown {
-			reasons[name] = err.Error()
-		}
-		document["unknown"] = reasons
+	for name, err := range unknown {
+		reasons[name], document["unknown"] = err.Error(), reasons
+	}
+	if l.none != "" {
+		document["items"], document["more"], document["next"] = l.rows(l.views[0], found), more, next
 	}
 	return document
 }
 
 // --after takes this name.
 func lastOf(answer item) string {
-	items := answer.items("items")
-	if len(items) == 0 {
-		return ""
+	name := ""
+	for _, i := range answer.items("items") {
+		name = cmp.Or(i.text("ref"), i.text("id"))
 	}
-	last := items[len(items)-1]
-	return cmp.Or(last.text("ref"), last.text("id"))
+	return name
 }
 
 func (l listing) warnOfMore(to *streams, answer item) {

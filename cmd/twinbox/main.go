@@ -17,30 +17,6 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// Commands are the subcommands; listings.go has the columns of the lists.
-type Commands struct {
-	Status   Listing          `cmd:"" help:"Why each service waits, or that all is well."`
-	Verify   VerifyCommand    `cmd:"" alone:"" help:"Whether anything is lost, doubled, altered, invented or reordered between outbox, Kafka and inbox."`
-	Trace    TraceCommand     `cmd:"" help:"The story of one user, event, request or mail, through all services, in the order of time."`
-	DLQ      DLQCommands      `cmd:"" name:"dlq" help:"Operate the dead letters: events that a consumer could not handle."`
-	Mail     MailCommands     `cmd:"" help:"Operate the mails that wait for an operator."`
-	Inbox    InboxCommands    `cmd:"" help:"Look into the inboxes: which events were handled."`
-	Consumer ConsumerCommands `cmd:"" help:"Pause consumers, and let them go on."`
-	Outbox   OutboxCommands   `cmd:"" help:"Operate the outboxes: published and waiting events."`
-	Audit    AuditList        `cmd:"" help:"The operators' changes with their reasons: the newest, in the order of time."`
-	Call     CallCommand      `cmd:"" help:"Call any operation of api/admin.yaml by its name."`
-
-	Console ConsoleCommand `cmd:"" help:"Serve the operators' page: where events are, why they wait, what to do about it."`
-
-	Completion CompletionCommand `cmd:"" alone:"" help:"Print the script that completes commands, flags and names in a shell."`
-	Complete   CompleteCommand   `cmd:"" hidden:""`
-
-	Connection `group:"Flags of every command:"`
-	Answer     `group:"Flags of every command:"`
-
-	Version kong.VersionFlag `help:"Show which build this is." env:"-"`
-}
-
 func main() {
 	os.Exit(run(service.SignalContext(context.Background()), os.Args[1:], os.Stdout, os.Stderr))
 }

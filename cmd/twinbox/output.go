@@ -87,14 +87,6 @@ type Watch struct {
 	Every time.Duration `help:"How often." default:"2s" env:"-" placeholder:"DURATION"`
 }
 
-// AfterApply refuses an interval below 100 ms.
-func (w *Watch) AfterApply() error {
-	if w.Watch && w.Every < 100*time.Millisecond {
-		return usage("--every is below 100ms")
-	}
-	return nil
-}
-
 // On a terminal each answer replaces the one before.
 func (w *Watch) repeat(ctx context.Context, to *streams, show func() error) error {
 	if !w.Watch {
@@ -110,6 +102,9 @@ func (w *Watch) repeat(ctx context.Context, to *streams, show func() error) erro
 
 // again ends with the context or when the result cannot be written. It reports a service that is away, and tries again.
 func (s *streams) again(ctx context.Context, every time.Duration, do func() error) error {
+	if every < 100*time.Millisecond {
+		return usage("--every is below 100ms")
+	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -205,8 +200,7 @@ func endingOf(err error) *ending {
 	return end
 }
 
-func exitCode(err error) int     { return endingOf(err).exit }
-func errorCode(err error) string { return endingOf(err).code }
+func exitCode(err error) int { return endingOf(err).exit }
 
 // A program that asked for JSON gets a document if it has none yet. A closed pipe, as with "| head", is no failure.
 func (s *streams) report(args []string, err error) int {

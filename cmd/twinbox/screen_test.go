@@ -145,7 +145,7 @@ func TestNumbersThatAreNone(t *testing.T) {
 		"dlq replay --all --rate NaN":           "NaN",
 		"dlq replay --all --rate Inf":           "Inf",
 		"dlq list --limit 5":                    "go with --each",
-		"dlq list --each --all -n 5":            "no --limit",
+		"dlq list --each --all -n 5":            "can't be used together",
 		"dlq list --since 0d":                   "how long ago",
 		"dlq list --since=-1h":                  "how long ago",
 		"dlq list --since 0001-01-01T00:00:00Z": "how long ago",

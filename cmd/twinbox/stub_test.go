@@ -65,8 +65,13 @@ func at(t *testing.T, customer, notification string, args ...string) result {
 	t.Helper()
 	tokenFile := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(tokenFile, []byte("t"), 0o600))
-	return twinbox(t, append(args, "--token-file", tokenFile, "--admin", "customer="+customer,
-		"--admin", "notification="+notification)...)
+	args = append(args, "--token-file", tokenFile)
+	for _, admin := range []string{"customer=" + customer, "notification=" + notification} {
+		if !strings.HasSuffix(admin, "=") {
+			args = append(args, "--admin", admin)
+		}
+	}
+	return twinbox(t, args...)
 }
 
 func TestAnswersThatAreNone(t *testing.T) {

@@ -18,8 +18,7 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
-// VerifyCommand is "twinbox verify".
-type VerifyCommand struct {
+type verifyCommand struct {
 	Database map[string]string `help:"Database of a service, by its name; a role that may read is enough. Default: those of the system in the folder." placeholder:"NAME=DSN;..."`
 	Brokers  []string          `help:"First Kafka brokers to ask. Default: those of the system in the folder. KAFKA_TLS and the other variables of the services count." placeholder:"HOST:PORT,..."`
 
@@ -29,7 +28,7 @@ type VerifyCommand struct {
 }
 
 // Help returns the text after the command's own line.
-func (VerifyCommand) Help() string {
+func (verifyCommand) Help() string {
 	return "Compares what each service wrote with its topics, and those with what each consumer remembers. It reads the " +
 		"databases and Kafka, and asks no service. " +
 		"Ends with 0 when nothing is wrong, with 1 when something is or a service cannot be read, and with 5 when nothing " +
@@ -37,7 +36,7 @@ func (VerifyCommand) Help() string {
 }
 
 // AfterApply refuses to verify without a pause.
-func (c *VerifyCommand) AfterApply() error {
+func (c *verifyCommand) AfterApply() error {
 	switch {
 	case c.Follow && c.Every < time.Second:
 		return usage("--every is below 1s")
@@ -48,7 +47,7 @@ func (c *VerifyCommand) AfterApply() error {
 }
 
 // Run verifies one service after the other. --follow ends with the worst result, of looks that were not interrupted.
-func (c *VerifyCommand) Run(ctx context.Context, to *streams, at *Connection) error {
+func (c *verifyCommand) Run(ctx context.Context, to *streams, at *Connection) error {
 	system, err := c.find(ctx, at)
 	if err != nil {
 		return err
@@ -90,12 +89,12 @@ func (c *VerifyCommand) Run(ctx context.Context, to *streams, at *Connection) er
 }
 
 // find uses --database; without one, the system in the folder.
-func (c *VerifyCommand) find(ctx context.Context, at *Connection) (system verify.System, err error) {
+func (c *verifyCommand) find(ctx context.Context, at *Connection) (system verify.System, err error) {
 	if len(c.Database) > 0 {
 		system, err = c.given(ctx)
 	} else {
 		var running client.Operators
-		running, err = at.started("give --database and --brokers")
+		running, err = at.started()
 		system = running.Verify
 	}
 	if err != nil {
@@ -112,7 +111,7 @@ func (c *VerifyCommand) find(ctx context.Context, at *Connection) (system verify
 
 // given reads the services' variables. Those that a service requires for other purposes, such as secrets, are not
 // needed.
-func (c *VerifyCommand) given(ctx context.Context) (verify.System, error) {
+func (c *verifyCommand) given(ctx context.Context) (verify.System, error) {
 	system := verify.System{Brokers: c.Brokers}
 	for _, name := range inOrder(c.Database) {
 		i := slices.Index(serviceNames, name)
@@ -159,7 +158,7 @@ var verdictViews = []view{
 }
 
 // --follow has a line for each verdict.
-func (c *VerifyCommand) write(report verify.Report, to *streams) {
+func (c *verifyCommand) write(report verify.Report, to *streams) {
 	all := report.All()
 	switch {
 	case to.json() && c.Follow:

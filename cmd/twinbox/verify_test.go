@@ -39,7 +39,7 @@ func TestAVerdictsExitCode(t *testing.T) {
 		require.Equal(t, c.code, exitCode(errorOf(report, nil)))
 		require.Equal(t, service.ExitFailure, exitCode(errorOf(report, errors.New("the other one is down"))))
 		var out bytes.Buffer
-		new(VerifyCommand).write(report, &streams{Answer: &Answer{}, out: &out})
+		new(verifyCommand).write(report, &streams{Answer: &Answer{}, out: &out})
 		for _, text := range c.says {
 			require.Contains(t, out.String(), text)
 		}

@@ -138,9 +138,11 @@ type scheduledCancel struct {
 	Name string `arg:"" json:"name" help:"Its name, as \"outbox scheduled list\" shows it." names:"outbox scheduled list: name"`
 }
 
-// Columns that several listings show.
 const (
-	groupColumns = "CONSUMER consumer, CODE code, TYPE type type, COUNT count, KEYS keys, AGE newest age, " +
+	tailColumns = "EVENT position place, AGE occurred_at age, TYPE type type, KEY key, VERSION+ version, STATE state, " +
+		"EVENT_ID+ event_id"
+	actionColumns = "TIME at time, SERVICE service, BY by, DID verb deed, KIND+ kind, TO ref, COUNT count, REASON reason"
+	groupColumns  = "CONSUMER consumer, CODE code, TYPE type type, COUNT count, KEYS keys, AGE newest age, " +
 		"LATEST example, ERROR error"
 	letterColumns = "ID ref, CONSUMER+ consumer, TYPE type type, KEY key, VERSION version, CODE code, TRIES attempts, " +
 		"AGE failed_at age, STATE+ state, ERROR error"
@@ -186,10 +188,13 @@ var listings = map[string]listing{
 			"TYPE type type, RECORD topic record, DEAD_LETTER dead_letter, METADATA+ metadata json"}},
 	},
 	"inbox history": {
-		question: "GET /admin/v1/inbox/history", order: "processed_at", newest: true,
-		none: "No consumer has applied an event of this type; its dead letters: twinbox dlq list --each --state all --type",
-		views: []view{{of: "items", columns: "CONSUMER consumer, EVENT event_id, PROCESSED processed_at time, " +
-			"MS processing_time_ms, OUTCOME+ outcome, RECORD topic record, METADATA+ metadata json"}},
+		question: "GET /admin/v1/inbox/history",
+		none:     "No consumer has applied an event of this type; its dead letters: twinbox dlq list --each --state all --type",
+		views: []view{{
+			of: "items", order: "processed_at", newest: true,
+			columns: "CONSUMER consumer, EVENT event_id, PROCESSED processed_at time, MS processing_time_ms, " +
+				"OUTCOME+ outcome, RECORD topic record, METADATA+ metadata json",
+		}},
 	},
 	"consumer list": {
 		question: "GET /admin/v1/inbox/stats",
@@ -213,10 +218,9 @@ var listings = map[string]listing{
 		},
 	},
 	"outbox tail": {
-		question: "GET /admin/v1/outbox/events", none: "No events", order: "occurred_at", all: true,
+		question: "GET /admin/v1/outbox/events", none: "No events", all: true,
 		extra: map[string]string{"payload": "PAYLOAD payload payload"},
-		views: []view{{of: "items", columns: "EVENT position place, AGE occurred_at age, TYPE type type, KEY key, " +
-			"VERSION+ version, STATE state, EVENT_ID+ event_id"}},
+		views: []view{{of: "items", order: "occurred_at", columns: tailColumns}},
 	},
 	"outbox lost": {
 		question: "GET /admin/v1/outbox/lost", none: "No lost events", all: true,
@@ -234,8 +238,7 @@ var listings = map[string]listing{
 			"OVERDUE overdue_seconds seconds, TYPE type type, KEY key, SCHEDULED+ scheduled_at age"}},
 	},
 	"audit": {
-		question: "GET /admin/v1/audit", none: "No operator changed anything", order: "at",
-		views: []view{{of: "items", columns: "TIME at time, SERVICE service, BY by, DID verb deed, KIND+ kind, TO ref, " +
-			"COUNT count, REASON reason"}},
+		question: "GET /admin/v1/audit", none: "No operator changed anything",
+		views: []view{{of: "items", order: "at", columns: actionColumns}},
 	},
 }

@@ -34,8 +34,6 @@ type listing struct {
 	views    []view
 	extra    map[string]string // the columns that a flag adds, by its name
 	none     string            // is written where there is no item; empty: the document has whole answers by service
-	order    string            // the time by which the items of all services are sorted
-	newest   bool              // by it, the newest first
 	pages    bool              // it has --after
 	absent   bool              // to have no item is an error
 	all      bool              // every page is asked for, of a tail up to its limit
@@ -124,7 +122,7 @@ func (l listing) write(to *streams, found serviceAnswers, unknown missing, asked
 				v.columns += ", " + columns
 			}
 		}
-		shown := l.rows(v, found)
+		shown := v.rows(found)
 		tables, rows = append(tables, v.table(shown, to.wide())), rows+len(shown)
 	}
 	switch {
@@ -150,17 +148,6 @@ func (l listing) write(to *streams, found serviceAnswers, unknown missing, asked
 	return unknown.partial()
 }
 
-func (l listing) rows(v view, found serviceAnswers) []item {
-	rows := v.rows(found)
-	slices.SortStableFunc(rows, func(a, b item) int {
-		if l.newest {
-			a, b = b, a
-		}
-		return a.time(l.order).Compare(b.time(l.order))
-	})
-	return rows
-}
-
 func (l listing) document(found serviceAnswers, unknown missing) item {
 	document, unread, reasons := item{}, item{}, item{}
 	more, next := false, []string{}
@@ -182,7 +169,7 @@ func (l listing) document(found serviceAnswers, unknown missing) item {
 		reasons[name], document["unknown"] = err.Error(), reasons
 	}
 	if l.none != "" {
-		document["items"], document["more"], document["next"] = l.rows(l.views[0], found), more, next
+		document["items"], document["more"], document["next"] = l.views[0].rows(found), more, next
 	}
 	return document
 }

@@ -91,9 +91,11 @@ type serviceAnswers []client.Answer[item]
 
 // A view is one table of an answer.
 type view struct {
-	of   string // the member with the rows; empty: the answer is the row
-	with string // only rows in which this member is set
-	well item   // the row of a service without one
+	of     string // the member with the rows; empty: the answer is the row
+	with   string // only rows in which this member is set
+	well   item   // the row of a service without one
+	order  string // the time by which the rows of all services are sorted
+	newest bool   // by it, the newest first
 	// columns are "NAME member form" each; a _ of the name is a blank, and only -o wide shows a name with a +.
 	columns string
 }
@@ -111,7 +113,14 @@ func (v view) rows(found serviceAnswers) []item {
 		}
 		rows = append(rows, parts...)
 	}
-	return slices.DeleteFunc(rows, func(i item) bool { return v.with != "" && !i.isSet(v.with) })
+	rows = slices.DeleteFunc(rows, func(i item) bool { return v.with != "" && !i.isSet(v.with) })
+	slices.SortStableFunc(rows, func(a, b item) int {
+		if v.newest {
+			a, b = b, a
+		}
+		return a.time(v.order).Compare(b.time(v.order))
+	})
+	return rows
 }
 
 // table has its headings first. It cuts no value and uses no colours. A column of free text comes last.

@@ -26,12 +26,12 @@ import (
 // Service calls one service's operations. It is safe for concurrent use. Every request names the service, so that a
 // different one at the address refuses it.
 type Service struct {
-	Name, Addr string
+	Name string
 	// Environment, if set before the first call, is the required one: a service of a different environment refuses.
 	Environment string
 
-	base, token string
-	http        *http.Client
+	addr, base, token string
+	http              *http.Client
 }
 
 // connectTimeout limits the connection, and then the wait for the answer's beginning.
@@ -49,7 +49,7 @@ func New(name, addr, token string) (*Service, error) {
 		return nil, fmt.Errorf("read address of %s: %q is neither host:port nor a URL: %s", name, addr, why)
 	}
 	return &Service{
-		Name: name, Addr: addr, base: strings.TrimSuffix(base, "/"), token: token,
+		Name: name, addr: addr, base: strings.TrimSuffix(base, "/"), token: token,
 		http: &http.Client{Transport: newTransport(connectTimeout)},
 	}, nil
 }
@@ -83,7 +83,7 @@ func (e *UnreachableError) Error() string { return fmt.Sprintf("%s: %v", e.Servi
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
 func (s *Service) noAnswer(err error) error {
-	return &UnreachableError{s.Name, fmt.Errorf("no answer from %s: %w", s.Addr, err)}
+	return &UnreachableError{s.Name, fmt.Errorf("no answer from %s: %w", s.addr, err)}
 }
 
 // ErrCutOff reports that a long operation's answer ended before its result. Finished changes stay.
@@ -165,6 +165,7 @@ func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
 	request.Header.Set("Authorization", "Bearer "+s.token)
+	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Twinbox-Service", s.Name)
 	if s.Environment != "" {
 		request.Header.Set("Twinbox-Environment", s.Environment)
@@ -191,7 +192,7 @@ func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 	status := response.StatusCode
 	isOther := !own && (status == http.StatusOK || status == http.StatusNotFound)
 	if isOther || err != nil || refused.Problem.Code == "" {
-		err = fmt.Errorf("%s is not its admin listener: another program answers (%s)", s.Addr, response.Status)
+		err = fmt.Errorf("%s is not its admin listener: another program answers (%s)", s.addr, response.Status)
 		return nil, &UnreachableError{s.Name, err}
 	}
 	return nil, refused
@@ -200,63 +201,42 @@ func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 // URL returns the URL of a path of the listener.
 func (s *Service) URL(path string) string { return s.base + path }
 
-// Request is a call of one operation of api/admin.yaml, with the types of package adminapi.
+// Request is a call of one operation of api/admin.yaml.
 type Request struct {
 	method, path string
-	params, body any
+	members      any
 }
 
 // Get requests the path. Params is the operation's struct of parameters; nil: none.
-func Get(path string, params any) Request {
-	return Request{method: http.MethodGet, path: path, params: params}
-}
+func Get(path string, params any) Request { return Request{http.MethodGet, path, params} }
 
 // Post sends the body as JSON.
-func Post(path string, body any) Request {
-	return Request{method: http.MethodPost, path: path, body: body}
-}
+func Post(path string, body any) Request { return Request{http.MethodPost, path, body} }
 
+// build uses the JSON names of parameters, too: the document has the same.
 func (r Request) build(ctx context.Context, base string) (*http.Request, error) {
-	query, err := queryOf(r.params)
+	encoded, err := json.Marshal(r.members)
 	if err != nil {
-		return nil, fmt.Errorf("encode parameters: %w", err)
+		return nil, fmt.Errorf("encode request: %w", err)
 	}
-	var body io.Reader
-	if r.body != nil {
-		encoded, err := json.Marshal(r.body)
-		if err != nil {
-			return nil, fmt.Errorf("encode request: %w", err)
-		}
-		body = bytes.NewReader(encoded)
+	if r.method == http.MethodPost {
+		return http.NewRequestWithContext(ctx, r.method, base+r.path, bytes.NewReader(encoded))
 	}
-	request, err := http.NewRequestWithContext(ctx, r.method, base+r.path, body)
-	if err != nil {
-		return nil, err
-	}
-	request.URL.RawQuery = query.Encode()
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	return request, nil
-}
-
-// queryOf uses the JSON names: the document has the same.
-func queryOf(params any) (url.Values, error) {
-	encoded, err := json.Marshal(params)
-	if err != nil {
-		return nil, err
-	}
-	var members map[string]any
+	var params map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(encoded))
 	decoder.UseNumber()
-	if err := decoder.Decode(&members); err != nil {
-		return nil, err
+	if err := decoder.Decode(&params); err != nil {
+		return nil, fmt.Errorf("encode parameters: %w", err)
 	}
 	query := url.Values{}
-	for name, value := range members {
+	for name, value := range params {
 		query.Set(name, fmt.Sprint(value))
 	}
-	return query, nil
+	request, err := http.NewRequestWithContext(ctx, r.method, base+r.path, nil)
+	if err == nil {
+		request.URL.RawQuery = query.Encode()
+	}
+	return request, err
 }
 
 // OperatorsFile is where a dev stack stores its [Operators]. It holds the token, so only its owner may read it. It

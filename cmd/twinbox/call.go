@@ -28,7 +28,7 @@ func (c *callCommand) Run(ctx context.Context, to *streams, services []*client.S
 		return err
 	}
 	if c.Operation == "" {
-		to.show(view{columns: "OPERATION id, REQUEST request, SUMMARY summary"}.table(operations, to.wide()))
+		to.show(table{view{columns: "OPERATION id, REQUEST request, SUMMARY summary"}, operations})
 		return nil
 	}
 	i := slices.IndexFunc(operations, func(o item) bool { return o["id"] == c.Operation })

@@ -36,7 +36,7 @@ type effect struct {
 	one         bool   // each service has its own
 }
 
-// AfterApply fills the optional flags.
+// AfterApply fills the optional flags and the effect.
 func (c *Change) AfterApply(command *kong.Context) error {
 	if c.Yes && strings.TrimSpace(c.Reason) == "" {
 		return usage("--yes needs --reason: the audit shows why things were changed")
@@ -54,7 +54,7 @@ func (c *Change) AfterApply(command *kong.Context) error {
 
 var errSeveral = usage("each service has its own: give --service too")
 
-// ProvideServices finds the services and asks for their names. One that does not answer fails in its turn.
+// ProvideServices finds the services and asks for their names.
 func (c *Change) ProvideServices(ctx context.Context, at *Connection) ([]*client.Service, error) {
 	services, err := at.services()
 	if err != nil {
@@ -66,8 +66,8 @@ func (c *Change) ProvideServices(ctx context.Context, at *Connection) ([]*client
 	return services, askWho(ctx, services)
 }
 
-// Run makes the change in the service that knows the thing. Every service is asked; those without it answer 404. A
-// service that does not answer fails the change only if no other one has the thing.
+// Run asks every service; those without the thing answer 404. A service that does not answer fails the change only if
+// no other one has the thing.
 func (c *Change) Run(ctx context.Context, command *kong.Context, to *streams, services []*client.Service) error {
 	request := client.Post(c.post, command.Selected().Target.Addr().Interface())
 	found, _, err := ask(services, func(s *client.Service) (adminapi.Result, error) {
@@ -93,8 +93,7 @@ func (c *Change) Run(ctx context.Context, command *kong.Context, to *streams, se
 	return sum.write(to, c.effect)
 }
 
-// inTurn changes a part of every service. The first one that fails ends the change; if something was done before, the
-// result is partial.
+// inTurn changes each service's part. The first service that fails ends the change.
 func (c *Change) inTurn(
 	ctx context.Context, to *streams, services []*client.Service, bodyOf func(*client.Service) any,
 ) error {
@@ -169,7 +168,7 @@ func (e *effects) writeLines(to *streams, what effect) {
 			notes = append(notes, result.Note)
 		}
 	}
-	to.show(view{columns: "NOT_DONE subject, CODE code, WHY detail"}.table(values(e).items("errors"), to.wide()))
+	to.show(table{view{columns: "NOT_DONE subject, CODE code, WHY detail"}, values(e).items("errors")})
 	if rest := e.Failed - int64(len(e.Errors)); rest > 0 {
 		to.say("%d more are not done. Only the first %d of each service are listed.", rest, maxShown)
 	}

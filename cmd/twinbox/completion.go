@@ -13,7 +13,6 @@ type completionCommand struct {
 	Shell string `arg:"" help:"Of this shell: bash, zsh or fish." enum:"bash,zsh,fish"`
 }
 
-// Help returns the text after the command's own line.
 func (completionCommand) Help() string {
 	return "For this shell alone: source <(twinbox completion bash). For every new one, put that line into ~/.bashrc; " +
 		"zsh takes it in ~/.zshrc, and fish takes twinbox completion fish | source.\n\n"
@@ -37,19 +36,17 @@ compdef _twinbox twinbox bin/twinbox ./bin/twinbox`,
 	"fish": `complete -c twinbox -a '(twinbox complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'`,
 }
 
-// Run writes the shell's script.
 func (c *completionCommand) Run(to *streams) error {
 	to.say("%s", completions[c.Shell])
 	return to.broken
 }
 
-// completeCommand is "twinbox complete", which the shells' scripts call. It finds the services by the variables and in
-// the folder .twinbox.
+// The shells' scripts call "twinbox complete".
 type completeCommand struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
 
-// Run writes candidates for the last word: commands, flags, values of the flag before it, or names from the services.
+// Candidates for the last word are commands, flags, values of the flag before it, or names from the services.
 func (c *completeCommand) Run(ctx context.Context, command *kong.Context, to *streams, at *Connection) error {
 	line := append([]string{"", ""}, c.Words...)
 	before, begun := line[len(line)-2], line[len(line)-1]
@@ -99,7 +96,7 @@ func wordsOf(ctx context.Context, at *Connection, value *kong.Value) []string {
 	l := listings[name]
 	found, _, _ := l.ask(ctx, services, l.example)
 	for _, v := range l.views {
-		for _, row := range v.rows(found) {
+		for _, row := range v.table(found).rows {
 			words = append(words, row.text(member))
 		}
 	}

@@ -63,7 +63,7 @@ func (o *Connection) started() (client.Operators, error) {
 	return at, err
 }
 
-// services requires a token.
+// services requires a token. It does not ask the services yet.
 func (o *Connection) services() ([]*client.Service, error) {
 	at, err := o.find()
 	if err == nil && at.Token == "" {
@@ -75,7 +75,6 @@ func (o *Connection) services() ([]*client.Service, error) {
 	return o.clients(at)
 }
 
-// clients does not ask the services yet.
 func (o *Connection) clients(at client.Operators) (found []*client.Service, err error) {
 	names := inOrder(at.Services) // of the folder: "make run" may run more than serviceNames
 	for _, name := range names {
@@ -149,8 +148,8 @@ func ask[T any](
 	return answers, unknown, err
 }
 
-// askWho runs before a change. It refuses a service with the wrong name, and services of different environments. Later
-// requests name the environment. A service that does not answer is no refusal.
+// askWho refuses a service with the wrong name, and services of different environments. Later requests name the
+// environment. A service that does not answer is no refusal.
 func askWho(ctx context.Context, services []*client.Service) error {
 	answers, unknown, _ := ask(services, func(s *client.Service) (adminapi.Service, error) {
 		return client.Call[adminapi.Service](ctx, s, client.Get("/admin/v1/service", nil))
@@ -178,7 +177,6 @@ func askWho(ctx context.Context, services []*client.Service) error {
 // instant is RFC 3339, or a duration ago, such as 90s, 30m, 1h or 2d.
 type instant struct{ time.Time }
 
-// UnmarshalText parses an instant.
 func (i *instant) UnmarshalText(text []byte) error {
 	at, err := time.Parse(time.RFC3339, string(text))
 	if i.Time = at.UTC(); err == nil && i.Year() >= 1000 && i.Year() <= 9999 { // not the zero of programs

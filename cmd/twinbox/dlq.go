@@ -59,7 +59,6 @@ type dlqList struct {
 	After string `json:"-" help:"With --each: those after this one, such as customer/100; the next page." env:"-" placeholder:"ID"`
 }
 
-// AfterApply refuses pages of errors, which have none.
 func (c *dlqList) AfterApply() error {
 	if !c.Each && (c.Limit != nil || c.All || c.After != "") {
 		return usage("--limit, --all and --after go with --each: errors are not listed in pages")
@@ -67,7 +66,6 @@ func (c *dlqList) AfterApply() error {
 	return nil
 }
 
-// Run asks every service.
 func (c *dlqList) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	l, asked := listings["dlq list"], values(c)
 	if c.All {
@@ -100,12 +98,11 @@ type dlqShow struct {
 	Payload bool   `help:"Show the payload too, which holds personal data." env:"-"`
 }
 
-const letterLines = "id ref, consumer consumer, event event_id, type type, key key, version version, " +
+const shownColumns = "id ref, consumer consumer, event event_id, type type, key key, version version, " +
 	"record topic record, state state state, reason code, class class, error error, attempts attempts, " +
 	"first first_failed_at time, failed failed_at time, replays replays, edited edited_at time, editor edited_by, " +
 	"payload payload bytes, edited_to edited_payload bytes, next ref next"
 
-// Run asks the service that the id names.
 func (c *dlqShow) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	s, _, shown, err := getLetter(ctx, services, c.ID, c.Payload)
 	if err != nil {
@@ -119,9 +116,9 @@ func (c *dlqShow) Run(ctx context.Context, to *streams, services []*client.Servi
 		to.document(shown)
 		return nil
 	}
-	t := view{columns: letterLines}.table([]item{letter}, true)
-	for i, name := range t[0] {
-		if value := t[1][i]; value != "-" && value != "0" {
+	lines := table{view{columns: shownColumns}, []item{letter}}.lines(true)
+	for i, name := range lines[0] {
+		if value := lines[1][i]; value != "-" && value != "0" {
 			to.say("%-10s %s", name, value)
 		}
 	}

@@ -70,7 +70,6 @@ type dlqReplay struct {
 	Force bool     `json:"force,omitempty" help:"Also those that are refused as too_old, which may have been applied before." env:"-"`
 }
 
-// AfterApply requires --all without an id or a filter.
 func (c *dlqReplay) AfterApply() error {
 	switch {
 	case c.All && c.picks():
@@ -83,10 +82,9 @@ func (c *dlqReplay) AfterApply() error {
 	return nil
 }
 
-// dlqDiscard is "twinbox dlq discard". It has no --all: you name the events that you give up.
+// dlqDiscard has no --all: you name the events that you give up.
 type dlqDiscard struct{ LetterChange }
 
-// AfterApply requires an id or a filter.
 func (c *dlqDiscard) AfterApply() error {
 	if !c.picks() {
 		return errNonePicked
@@ -104,7 +102,7 @@ type dlqEdit struct {
 	Editor   string    `help:"The editor." env:"VISUAL,EDITOR" hidden:""`
 }
 
-// Run edits one dead letter. The text from an editor stays in its file until the edit is done.
+// The text from an editor stays in its file until the edit is done.
 func (c *dlqEdit) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	edit := adminapi.EditRequest{By: c.By, Reason: c.Reason, DryRun: c.DryRun, EditedAt: c.EditedAt}
 	for _, header := range c.Header {

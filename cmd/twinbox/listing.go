@@ -122,8 +122,8 @@ func (l listing) write(to *streams, found serviceAnswers, unknown missing, asked
 				v.columns += ", " + columns
 			}
 		}
-		shown := v.rows(found)
-		tables, rows = append(tables, v.table(shown, to.wide())), rows+len(shown)
+		t := v.table(found)
+		tables, rows = append(tables, t), rows+len(t.rows)
 	}
 	switch {
 	case l.absent && rows == 0 && len(unknown) == 0:
@@ -169,7 +169,7 @@ func (l listing) document(found serviceAnswers, unknown missing) item {
 		reasons[name], document["unknown"] = err.Error(), reasons
 	}
 	if l.none != "" {
-		document["items"], document["more"], document["next"] = l.views[0].rows(found), more, next
+		document["items"], document["more"], document["next"] = l.views[0].table(found).rows, more, next
 	}
 	return document
 }

@@ -22,7 +22,6 @@ type outboxRepublish struct {
 	Key   string   `json:"key,omitempty" help:"Of this key." env:"-"`
 }
 
-// AfterApply requires a selection of events.
 func (c *outboxRepublish) AfterApply() error {
 	if c.From == nil && c.To == nil && c.Window == (Window{}) && len(c.ID) == 0 && c.Topic == "" && c.Key == "" {
 		return usage("nothing selected: give --from, --to, --since, --until, --id, --topic or --key")
@@ -30,7 +29,6 @@ func (c *outboxRepublish) AfterApply() error {
 	return nil
 }
 
-// Run asks every service to republish its part of the selection.
 func (c *outboxRepublish) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	if (c.From != nil || c.To != nil) && len(services) > 1 {
 		return usage("positions are a service's own: give --service too")
@@ -64,7 +62,6 @@ type outboxTail struct {
 
 const followEvery = time.Second
 
-// Run asks every service and sorts the events by time.
 func (c *outboxTail) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	l, asked := listings["outbox tail"], values(c)
 	if c.Follow {
@@ -99,7 +96,7 @@ func (c *outboxTail) follow(
 			}
 			a.Value["items"], seen[a.Service] = page, now
 		}
-		if len(l.views[0].rows(found)) > 0 {
+		if len(l.views[0].table(found).rows) > 0 {
 			_ = l.write(to, found, nil, asked)
 			to.NoHeaders = true
 		}

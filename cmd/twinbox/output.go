@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
+	"text/tabwriter"
 	"time"
 
 	"example.com/twinbox/internal/ops/admin/client"
@@ -33,7 +34,7 @@ type streams struct {
 	broken   error // why the result is not taken any more
 }
 
-// Write writes a part of the result. The command ends with its error; only long loops must check it.
+// Write keeps its error, which ends the command: only long loops must check it.
 func (s *streams) Write(p []byte) (int, error) {
 	if s.broken != nil {
 		return 0, s.broken
@@ -60,17 +61,26 @@ func (s *streams) document(document any) {
 	_ = encoder.Encode(document) // see Write
 }
 
+// Tables without a row are left out.
 func (s *streams) show(tables ...table) {
 	var texts []string
 	for _, t := range tables {
-		if text := t.text(!s.NoHeaders); text != "" {
-			texts = append(texts, text)
+		lines := t.lines(s.Output == "wide")
+		if s.NoHeaders {
+			lines = lines[1:]
+		}
+		var text strings.Builder
+		aligned := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		for _, line := range lines {
+			_, _ = fmt.Fprintln(aligned, strings.Join(line, "\t"))
+		}
+		_ = aligned.Flush()
+		if len(t.rows) > 0 {
+			texts = append(texts, text.String())
 		}
 	}
 	_, _ = io.WriteString(s, strings.Join(texts, "\n"))
 }
-
-func (s *streams) wide() bool { return s.Output == "wide" }
 
 func (s *streams) isTerminal() bool {
 	file, is := s.out.(*os.File)
@@ -100,7 +110,7 @@ func (w *Watch) repeat(ctx context.Context, to *streams, show func() error) erro
 	})
 }
 
-// again ends with the context or when the result cannot be written. It reports a service that is away, and tries again.
+// again ends with the context or when the result cannot be written. It reports other failures and continues.
 func (s *streams) again(ctx context.Context, every time.Duration, do func() error) error {
 	if every < 100*time.Millisecond {
 		return usage("--every is below 100ms")

@@ -88,6 +88,14 @@ func TestWhoHasIt(t *testing.T) {
 	}
 }
 
+func TestADroppedEventIsNoReleasedKey(t *testing.T) {
+	t.Parallel()
+	customer := listener(t, says(`{"dry_run":false,"count":1,"failed":0}`))
+	release := []string{"outbox", "release", "--topic", "t", "--key", "k", "--yes", "--reason", "r"}
+	require.Equal(t, "Released 1 key of customer.\n", at(t, customer, "", release...).stdout)
+	require.Equal(t, "Dropped 1 event of customer.\n", at(t, customer, "", append(release, "--drop", "7")...).stdout)
+}
+
 func TestTheNameOfAnUnreachableService(t *testing.T) {
 	t.Parallel()
 	r := at(t, "127.0.0.1:1", "", "outbox", "tail", "--json")

@@ -293,6 +293,10 @@ func TestCall(t *testing.T) {
 			recorded{"dead-letters/query", "", `{"filter":{"code":"c","ids":[1,2]},"after":3}`},
 		},
 		{
+			[]string{"queryDeadLetters", "filter=text", "filter.code=c"},
+			recorded{"dead-letters/query", "", `{"filter":{"code":"c"}}`},
+		},
+		{
 			[]string{"pauseConsumer", "consumer=c", "--by", "ada"},
 			recorded{"consumers/pause", "", `{"consumer":"c","by":"ada","reason":"dry run","dry_run":true}`},
 		},

@@ -14,7 +14,6 @@ type traceCommand struct {
 	At  instant `help:"About when it was added, instead of its key: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`
 }
 
-// Run asks every service about the id, and about the ids that they name.
 func (c *traceCommand) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	story, err := client.Story(ctx, services, c.ID, adminapi.GetStoryParams{Key: c.Key, At: c.At.Time})
 	switch {
@@ -33,7 +32,7 @@ func (c *traceCommand) Run(ctx context.Context, to *streams, services []*client.
 		to.document(story)
 		return err
 	}
-	to.show(view{columns: stepColumns}.table(values(story).items("steps"), to.wide()))
+	to.show(table{view{columns: stepColumns}, values(story).items("steps")})
 	if err != nil {
 		to.say("This is a part of the story: a service did not answer.")
 	}
@@ -51,7 +50,6 @@ type auditList struct {
 	Limit   int    `json:"limit" default:"100" help:"The newest of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
 }
 
-// Run asks every service, or the one of a dead letter.
 func (c *auditList) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	asked := values(c)
 	if s, id, err := parseID(c.Subject, services); err == nil {

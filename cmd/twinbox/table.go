@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -20,7 +19,6 @@ import (
 // item is a JSON object. Its numbers stay as they came.
 type item map[string]any
 
-// UnmarshalJSON keeps numbers as text.
 func (i *item) UnmarshalJSON(data []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
@@ -100,7 +98,7 @@ type view struct {
 	columns string
 }
 
-func (v view) rows(found serviceAnswers) []item {
+func (v view) table(found serviceAnswers) table {
 	rows := []item{}
 	for _, a := range found {
 		parts := []item{a.Value}
@@ -120,42 +118,30 @@ func (v view) rows(found serviceAnswers) []item {
 		}
 		return a.time(v.order).Compare(b.time(v.order))
 	})
-	return rows
+	return table{v, rows}
 }
 
-// table has its headings first. It cuts no value and uses no colours. A column of free text comes last.
-type table [][]string
+// table cuts no value and uses no colours. A column of free text comes last.
+type table struct {
+	view
+	rows []item
+}
 
-func (v view) table(rows []item, wide bool) table {
-	t := make(table, len(rows)+1)
-	for column := range strings.SplitSeq(v.columns, ",") {
+// lines has the headings first.
+func (t table) lines(wide bool) [][]string {
+	lines := make([][]string, len(t.rows)+1)
+	for column := range strings.SplitSeq(t.columns, ",") {
 		parts := append(strings.Fields(column), "")
 		name, isWide := strings.CutSuffix(parts[0], "+")
 		if isWide && !wide {
 			continue
 		}
-		t[0] = append(t[0], strings.ReplaceAll(name, "_", " "))
-		for i, of := range rows {
-			t[i+1] = append(t[i+1], cmp.Or(printable(show(of, parts[1], parts[2], wide)), "-"))
+		lines[0] = append(lines[0], strings.ReplaceAll(name, "_", " "))
+		for i, row := range t.rows {
+			lines[i+1] = append(lines[i+1], cmp.Or(printable(show(row, parts[1], parts[2], wide)), "-"))
 		}
 	}
-	return t
-}
-
-func (t table) text(headings bool) string {
-	if len(t) == 1 {
-		return ""
-	}
-	if !headings {
-		t = t[1:]
-	}
-	var text strings.Builder
-	aligned := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	for _, row := range t {
-		_, _ = fmt.Fprintln(aligned, strings.Join(row, "\t"))
-	}
-	_ = aligned.Flush()
-	return text.String()
+	return lines
 }
 
 // printable keeps foreign records from controlling the terminal.

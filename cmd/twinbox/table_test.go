@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -9,7 +10,11 @@ import (
 
 func TestTables(t *testing.T) {
 	t.Parallel()
-	of := view{columns: "ID id, KEY+ key, ERROR error"}
+	shown := func(rows []item, answer Answer) string {
+		var out strings.Builder
+		(&streams{Answer: &answer, out: &out}).show(table{view{columns: "ID id, KEY+ key, ERROR error"}, rows})
+		return out.String()
+	}
 	rows := []item{
 		{"id": "customer/1", "key": "ada", "error": "check event: schema_violation: /name type"},
 		{"id": "customer/12", "key": "b\x1b[31m\n\xff"},
@@ -17,11 +22,11 @@ func TestTables(t *testing.T) {
 	require.Equal(t, ""+
 		"ID           KEY       ERROR\n"+
 		"customer/1   ada       check event: schema_violation: /name type\n"+
-		"customer/12  b?[31m??  -\n", of.table(rows, true).text(true))
+		"customer/12  b?[31m??  -\n", shown(rows, Answer{Output: "wide"}))
 	require.Equal(t, ""+
 		"customer/1   check event: schema_violation: /name type\n"+
-		"customer/12  -\n", of.table(rows, false).text(false))
-	require.Empty(t, of.table(nil, true).text(true))
+		"customer/12  -\n", shown(rows, Answer{NoHeaders: true}))
+	require.Empty(t, shown(nil, Answer{}))
 }
 
 func TestATailFitsAScreen(t *testing.T) {

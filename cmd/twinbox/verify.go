@@ -27,7 +27,6 @@ type verifyCommand struct {
 	Every  time.Duration `help:"With --follow: how often." default:"1m" env:"-" placeholder:"DURATION"`
 }
 
-// Help returns the text after the command's own line.
 func (verifyCommand) Help() string {
 	return "Compares what each service wrote with its topics, and those with what each consumer remembers. It reads the " +
 		"databases and Kafka, and asks no service. " +
@@ -35,7 +34,6 @@ func (verifyCommand) Help() string {
 		"is wrong but not all of it could be verified; --since leaves out what outbox, topic or inbox no longer have.\n\n"
 }
 
-// AfterApply refuses to verify without a pause.
 func (c *verifyCommand) AfterApply() error {
 	switch {
 	case c.Follow && c.Every < time.Second:
@@ -46,7 +44,7 @@ func (c *verifyCommand) AfterApply() error {
 	return nil
 }
 
-// Run verifies one service after the other. --follow ends with the worst result, of looks that were not interrupted.
+// --follow ends with the worst result of the looks that were not interrupted.
 func (c *verifyCommand) Run(ctx context.Context, to *streams, at *Connection) error {
 	system, err := c.find(ctx, at)
 	if err != nil {
@@ -109,8 +107,7 @@ func (c *verifyCommand) find(ctx context.Context, at *Connection) (system verify
 	return system, err
 }
 
-// given reads the services' variables. Those that a service requires for other purposes, such as secrets, are not
-// needed.
+// given needs no variable that a service requires for other purposes, such as a secret.
 func (c *verifyCommand) given(ctx context.Context) (verify.System, error) {
 	system := verify.System{Brokers: c.Brokers}
 	for _, name := range inOrder(c.Database) {
@@ -176,7 +173,7 @@ func (c *verifyCommand) write(report verify.Report, to *streams) {
 		}
 		var tables []table
 		for _, v := range verdictViews {
-			tables = append(tables, v.table(v.rows(verdicts), to.wide()))
+			tables = append(tables, v.table(verdicts))
 		}
 		to.show(tables...)
 		to.say("\nverdict of %s: %s, as of %s.", strings.Join(inOrder(report), " and "), all.Summary(), moment(all.At))

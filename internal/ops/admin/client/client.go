@@ -37,7 +37,7 @@ type Service struct {
 // connectTimeout limits the connection, and then the wait for the answer's beginning.
 const connectTimeout = 15 * time.Second
 
-// New makes a client of the admin listener at addr, host:port or a URL. It does not connect yet.
+// New makes a client of the admin listener at addr, host:port or a URL, and does not connect.
 func New(name, addr, token string) (*Service, error) {
 	base := strings.TrimSuffix(addr, "/")
 	why := config.FormatURL.Check(base)
@@ -54,8 +54,7 @@ func New(name, addr, token string) (*Service, error) {
 	}, nil
 }
 
-// newTransport uses no proxy: a proxy must not see the token. Without its own limit, an address behind a firewall would
-// take minutes.
+// newTransport uses no proxy: it must not see the token. Without the limit, an address behind a firewall takes minutes.
 func newTransport(limit time.Duration) *http.Transport {
 	return &http.Transport{
 		DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: limit}).DialContext, TLSHandshakeTimeout: limit,
@@ -126,9 +125,8 @@ func Ask[T any](services []*Service, call func(*Service) (T, error)) []Answer[T]
 	return answers
 }
 
-// Stream makes a call whose answer is a result, or JSON lines of a long operation: then it calls progress with the done
-// and total counts; a total of 0 is unknown. With an error, the result counts the changes before it, as far as they are
-// known.
+// Stream makes a change, whose answer is a result or, of a long operation, JSON lines. For each line it calls progress; a
+// total of 0 is unknown. With an error, the result counts the known changes before it.
 func Stream(
 	ctx context.Context, s *Service, progress func(done, total int64), r Request,
 ) (result adminapi.Result, err error) {
@@ -239,8 +237,8 @@ func (r Request) build(ctx context.Context, base string) (*http.Request, error) 
 	return request, err
 }
 
-// OperatorsFile is where a dev stack stores its [Operators]. It holds the token, so only its owner may read it. It
-// exists while the stack runs, and after a kill.
+// OperatorsFile is where a dev stack stores its [Operators], while it runs and after a kill. It holds the token, so only
+// its owner may read it.
 const OperatorsFile = "operators.json"
 
 // Operators is the content of [OperatorsFile].

@@ -48,7 +48,10 @@ func (c *Change) AfterApply(command *kong.Context) error {
 	}
 	c.By = cmp.Or(c.By, "unknown")
 	tag := command.Selected().Tag
-	c.effect = effect{tag.Get("post"), tag.Get("done"), tag.Get("would"), tag.Get("thing"), tag.Get("after"), tag.Has("one")}
+	c.effect = effect{
+		post: tag.Get("post"), done: tag.Get("done"), would: tag.Get("would"), thing: tag.Get("thing"),
+		after: tag.Get("after"), one: tag.Has("one"),
+	}
 	return nil
 }
 

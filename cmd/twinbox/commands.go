@@ -189,7 +189,8 @@ var listings = map[string]listing{
 	},
 	"inbox history": {
 		question: "GET /admin/v1/inbox/history",
-		none:     "No consumer has applied an event of this type; its dead letters: twinbox dlq list --each --state all --type",
+		none: "No consumer has applied an event of this type; its dead letters: " +
+			"twinbox dlq list --each --state all --type",
 		views: []view{{
 			of: "items", order: "processed_at", newest: true,
 			columns: "CONSUMER consumer, EVENT event_id, PROCESSED processed_at time, MS processing_time_ms, " +

@@ -89,8 +89,8 @@ func (o *Connection) clients(at client.Operators) (found []*client.Service, err 
 		found = append(found, s)
 	}
 	if len(found) == 0 {
-		return nil, usage(fmt.Sprintf("--service: the address of %s is not known, but of %s; give it with --admin %[1]s=HOST:PORT",
-			printable(o.Service), strings.Join(names, ", ")))
+		return nil, usage(fmt.Sprintf("--service: the address of %s is not known, but of %s; give it with "+
+			"--admin %[1]s=HOST:PORT", printable(o.Service), strings.Join(names, ", ")))
 	}
 	return found, nil
 }

@@ -43,7 +43,7 @@ func TestWhereTheServicesAre(t *testing.T) {
 	}{
 		"both":        {Connection{Admin: both}, "t", []string{"accounts", "billing"}, ""},
 		"one of both": {Connection{Admin: both, Service: "billing"}, "t", []string{"billing"}, ""},
-		"unknown":     {Connection{Admin: both, Service: "bills"}, "t", nil, "the address of bills is not known, but of accounts, billing"},
+		"unknown":     {Connection{Admin: both, Service: "bills"}, "t", nil, "bills is not known, but of accounts, billing"},
 		"no address": {
 			Connection{Admin: both, Service: "orders"}, "t", nil, "--admin orders=HOST:PORT",
 		},

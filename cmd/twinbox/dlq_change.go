@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -95,22 +94,22 @@ func (c *dlqDiscard) AfterApply() error {
 type dlqEdit struct {
 	Change
 
-	ID       string    `arg:"" help:"The dead letter, such as customer/17." names:"dlq list --each: ref"`
-	Payload  string    `help:"The new payload; - is standard input. Default: without --header, $VISUAL or $EDITOR is opened on the current one." env:"-" placeholder:"FILE"`
-	Header   []string  `help:"A header of the record, such as ce_id; replaces those of its name. May be repeated." sep:"none" env:"-" placeholder:"NAME=VALUE"`
-	EditedAt time.Time `help:"The edit that this one follows, where the dead letter is edited already; the refusal names it. The editor follows the one that it shows." env:"-" placeholder:"TIME"`
-	Editor   string    `help:"The editor." env:"VISUAL,EDITOR" hidden:""`
+	ID       string            `arg:"" json:"-" help:"The dead letter, such as customer/17." names:"dlq list --each: ref"`
+	Payload  []byte            `json:"payload,omitempty" type:"filecontent" help:"The new payload; - is standard input. Default: without --header, $VISUAL or $EDITOR is opened on the current one." env:"-" placeholder:"FILE"`
+	Header   []string          `json:"-" help:"A header of the record, such as ce_id; replaces those of its name. May be repeated." sep:"none" env:"-" placeholder:"NAME=VALUE"`
+	Headers  []adminapi.Header `json:"headers,omitempty" kong:"-"`
+	EditedAt time.Time         `json:"edited_at,omitzero" help:"The edit that this one follows, where the dead letter is edited already; the refusal names it. The editor follows the one that it shows." env:"-" placeholder:"TIME"`
+	Editor   string            `json:"-" help:"The editor." env:"VISUAL,EDITOR" hidden:""`
 }
 
 // The text from an editor stays in its file until the edit is done.
 func (c *dlqEdit) Run(ctx context.Context, to *streams, services []*client.Service) error {
-	edit := adminapi.EditRequest{By: c.By, Reason: c.Reason, DryRun: c.DryRun, EditedAt: c.EditedAt}
 	for _, header := range c.Header {
 		name, value, found := strings.Cut(header, "=")
 		if !found || name == "" {
 			return usage(fmt.Sprintf("--header %q is not NAME=VALUE", header))
 		}
-		edit.Headers = append(edit.Headers, adminapi.Header{Name: name, Value: []byte(value)})
+		c.Headers = append(c.Headers, adminapi.Header{Name: name, Value: []byte(value)})
 	}
 	s, path, detail, err := getLetter(ctx, services, c.ID, true)
 	if err != nil {
@@ -122,19 +121,23 @@ func (c *dlqEdit) Run(ctx context.Context, to *streams, services []*client.Servi
 	if letter.isSet("edited_payload") {
 		before = letter.bytes("edited_payload")
 	}
-	if c.Payload != "" || edit.Headers == nil {
-		edit.Payload, file, err = c.newPayload(ctx, to, before)
-	}
-	if file != "" {
-		edit.EditedAt = letter.time("edited_at")
+	if c.Payload == nil && c.Headers == nil {
+		c.EditedAt = letter.time("edited_at")
+		file, err = c.openEditor(ctx, to, before)
 	}
 	of := []*client.Service{s}
-	if err == nil && edit.Headers == nil && bytes.Equal(before, edit.Payload) {
+	if err == nil && c.Headers == nil && bytes.Equal(before, c.Payload) {
 		to.warn("the payload is what it was; nothing to do")
 		of = nil
 	}
-	if err == nil {
-		err = c.inTurn(ctx, to, of, func(*client.Service) any { return edit })
+	switch {
+	case err != nil:
+	case c.Payload != nil && len(c.Payload) == 0: // the request would have none
+		err = usage("the payload is empty")
+	case c.Payload != nil && json.Valid(before) && !json.Valid(c.Payload):
+		err = usage("the new payload is not valid JSON, as the one before was")
+	default:
+		err = c.inTurn(ctx, to, of, func(*client.Service) any { return c })
 	}
 	switch {
 	case file == "":
@@ -146,49 +149,27 @@ func (c *dlqEdit) Run(ctx context.Context, to *streams, services []*client.Servi
 	return err
 }
 
-// newPayload returns the file of an editor, too.
-func (c *dlqEdit) newPayload(ctx context.Context, to *streams, before []byte) (text []byte, file string, err error) {
-	switch c.Payload {
-	case "":
-		text, file, err = c.openEditor(ctx, to, before)
-	case "-":
-		text, err = io.ReadAll(to.in)
-	default:
-		text, err = os.ReadFile(c.Payload)
-	}
-	switch {
-	case err != nil && file == "":
-		err = usage(err.Error())
-	case err != nil:
-	case len(text) == 0: // the request would have no payload
-		err = usage("the payload is empty")
-	case json.Valid(before) && !json.Valid(text):
-		err = usage("the new payload is not valid JSON, as the one before was")
-	}
-	return text, file, err
-}
-
-func (c *dlqEdit) openEditor(ctx context.Context, to *streams, before []byte) (text []byte, name string, err error) {
+func (c *dlqEdit) openEditor(ctx context.Context, to *streams, before []byte) (name string, err error) {
 	editor := strings.Fields(c.Editor)
 	if len(editor) == 0 {
-		return nil, "", errors.New("no editor: set VISUAL or EDITOR, or give --payload FILE")
+		return "", usage("no editor: set VISUAL or EDITOR, or give --payload FILE")
 	}
 	file, err := os.CreateTemp("", "twinbox-payload-*.json") // 0600
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	_, err = file.Write(before)
 	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, file.Name(), fmt.Errorf("write file for the editor: %w", err)
+		return file.Name(), err
 	}
 	command := exec.CommandContext(ctx, editor[0], append(editor[1:], file.Name())...)
-	command.Stdin, command.Stdout, command.Stderr = to.in, to.err, to.err
+	command.Stdin, command.Stdout, command.Stderr = os.Stdin, to.err, to.err
 	if err := command.Run(); err != nil {
-		return nil, file.Name(), fmt.Errorf("run editor: %w", err)
+		return file.Name(), fmt.Errorf("run editor: %w", err)
 	}
-	text, err = os.ReadFile(file.Name())
+	c.Payload, err = os.ReadFile(file.Name())
 	if !bytes.HasSuffix(before, []byte("\n")) {
-		text = bytes.TrimSuffix(text, []byte("\n")) // which editors add
+		c.Payload = bytes.TrimSuffix(c.Payload, []byte("\n")) // which editors add
 	}
-	return text, file.Name(), err
+	return file.Name(), err
 }

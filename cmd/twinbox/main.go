@@ -24,7 +24,7 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	exit := -1
 	var commands Commands
-	to := &streams{Answer: &commands.Answer, in: os.Stdin, out: stdout, err: stderr}
+	to := &streams{Answer: &commands.Answer, out: stdout, err: stderr}
 	parser := kong.Must(&commands,
 		kong.Name("twinbox"),
 		kong.Description("The operator's command of services with outbox and inbox. "+

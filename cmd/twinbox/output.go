@@ -29,7 +29,6 @@ type Answer struct {
 // Writes to streams are the result; stderr is for people.
 type streams struct {
 	*Answer
-	in       io.Reader
 	out, err io.Writer
 	broken   error // why the result is not taken any more
 }

@@ -125,8 +125,8 @@ func Ask[T any](services []*Service, call func(*Service) (T, error)) []Answer[T]
 	return answers
 }
 
-// Stream makes a change, whose answer is a result or, of a long operation, JSON lines. For each line it calls progress; a
-// total of 0 is unknown. With an error, the result counts the known changes before it.
+// Stream makes a change, whose answer is a result or, of a long operation, JSON lines. For each line it calls progress;
+// a total of 0 is unknown. With an error, the result counts the known changes before it.
 func Stream(
 	ctx context.Context, s *Service, progress func(done, total int64), r Request,
 ) (result adminapi.Result, err error) {
@@ -237,8 +237,8 @@ func (r Request) build(ctx context.Context, base string) (*http.Request, error) 
 	return request, err
 }
 
-// OperatorsFile is where a dev stack stores its [Operators], while it runs and after a kill. It holds the token, so only
-// its owner may read it.
+// OperatorsFile is where a dev stack stores its [Operators], while it runs and after a kill. It holds the token, so
+// only its owner may read it.
 const OperatorsFile = "operators.json"
 
 // Operators is the content of [OperatorsFile].

@@ -16,8 +16,7 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// Change has the flags of every command that changes something. It is the body of the request, too: its json tags name
-// the members.
+// Change has the flags of every command that changes something. It is a part of the request's body, too.
 type Change struct {
 	effect `json:"-" kong:"-"`
 
@@ -29,10 +28,10 @@ type Change struct {
 
 // effect has the tags of the command.
 type effect struct {
-	post        string // the path of its operation
+	post        string // the operation's path
 	done, would string // "Released"; "release"
 	thing       string // "key"
-	after       string // of the service's name: " as sent"
+	after       string // the service's name: " as sent"
 	one         bool   // each service has its own
 }
 
@@ -83,9 +82,9 @@ func (c *Change) Run(ctx context.Context, command *kong.Context, to *streams, se
 	for _, a := range found {
 		sum.add(a.Service, a.Value)
 	}
-	things := found[0].Value.Count + found[0].Value.Failed // each of several mails is in one service
-	sum.Failed = max(0, things-sum.Count)
-	lacking := map[string]int{} // how many services lack the thing
+	// Of several mails each is in one service, and every service was asked for all.
+	sum.Failed = max(0, found[0].Value.Count+found[0].Value.Failed-sum.Count)
+	lacking := map[string]int{}
 	sum.Errors = slices.DeleteFunc(sum.Errors, func(f adminapi.Failure) bool {
 		if !strings.HasSuffix(f.Code, "_not_found") {
 			return false
@@ -100,7 +99,7 @@ func (c *Change) Run(ctx context.Context, command *kong.Context, to *streams, se
 func (c *Change) inTurn(
 	ctx context.Context, to *streams, services []*client.Service, bodyOf func(*client.Service) any,
 ) error {
-	var sum effects
+	sum := effects{Result: adminapi.Result{DryRun: c.DryRun}}
 	for _, s := range services {
 		result, err := client.Stream(ctx, s, to.progress(s.Name), client.Post(c.post, bodyOf(s)))
 		err = cmp.Or(ctx.Err(), err)
@@ -119,12 +118,12 @@ func (c *Change) inTurn(
 }
 
 type effects struct {
-	adminapi.Result // the sum, with the first hundred errors of each service
+	adminapi.Result // the sum
 
 	Services map[string]adminapi.Result `json:"services"`
 }
 
-const maxShown = 100
+const maxShown = 100 // a service sends no more errors
 
 func (e *effects) add(name string, r adminapi.Result) {
 	if e.Services == nil {

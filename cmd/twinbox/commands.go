@@ -2,8 +2,7 @@ package main
 
 import "github.com/alecthomas/kong"
 
-// Commands are the subcommands. The tags of a change name its path, its verb ("Released", "release") and its thing.
-// "one": each service has its own, so one must be named.
+// Commands are the subcommands. A change has the tags of an effect; listings have their questions and columns below.
 type Commands struct {
 	Status   Listing          `cmd:"" help:"Why each service waits, or that all is well."`
 	Verify   verifyCommand    `cmd:"" alone:"" help:"Whether anything is lost, doubled, altered, invented or reordered between outbox, Kafka and inbox."`

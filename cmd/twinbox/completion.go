@@ -18,8 +18,7 @@ func (completionCommand) Help() string {
 		"zsh takes it in ~/.zshrc, and fish takes twinbox completion fish | source.\n\n"
 }
 
-// The scripts pass the words of the line, the incomplete one last, and take one candidate per line. Without a
-// candidate, bash and zsh offer files.
+// The scripts pass the words of the line, the incomplete one last. Without a candidate, bash and zsh offer files.
 var completions = map[string]string{
 	"bash": `_twinbox() {
 	local IFS=$'\n'
@@ -41,7 +40,6 @@ func (c *completionCommand) Run(to *streams) error {
 	return to.broken
 }
 
-// The shells' scripts call "twinbox complete".
 type completeCommand struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
@@ -79,8 +77,7 @@ func (c *completeCommand) Run(ctx context.Context, command *kong.Context, to *st
 // A person waits for the tab.
 const completionTimeout = time.Second
 
-// wordsOf returns the values of an enum, and the members that the tag names in the rows of a listing, such as
-// "outbox status: refused.code".
+// wordsOf returns the values of an enum, and the members that the tag "names" finds in the rows of a listing.
 func wordsOf(ctx context.Context, at *Connection, value *kong.Value) []string {
 	words := value.EnumSlice()
 	if value.Name == "service" {

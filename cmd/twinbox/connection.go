@@ -105,7 +105,7 @@ func inOrder[T any](of map[string]T) (names []string) {
 	return names
 }
 
-// missing has errors by services. Their part of an answer is unknown.
+// missing has the errors of services, whose part of an answer is unknown.
 type missing map[string]error
 
 func (m missing) err() error {
@@ -123,8 +123,8 @@ func (m missing) partial() error {
 	return partial(m.err())
 }
 
-// ask asks all services concurrently and keeps their order. It fails only if no service answers. A service that lacks
-// the thing has no part in the answer.
+// ask asks all services concurrently and keeps their order. It fails only if no service answers; one that lacks the
+// thing has no part in the answer.
 func ask[T any](
 	services []*client.Service, call func(*client.Service) (T, error),
 ) (answers []client.Answer[T], unknown missing, err error) {

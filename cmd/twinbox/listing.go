@@ -17,7 +17,8 @@ import (
 
 // Listing is a command that asks every service one question; listings has its row.
 type Listing struct {
-	Watch `json:"-" group:"Flags of every command:"`
+	Watch bool          `json:"-" help:"Show it again and again, until Ctrl-C." short:"w" env:"-" group:"Flags of every command:"`
+	Every time.Duration `json:"-" help:"How often." default:"2s" env:"-" placeholder:"DURATION" group:"Flags of every command:"`
 }
 
 func (c *Listing) Run(ctx context.Context, command *kong.Context, to *streams, services []*client.Service) error {
@@ -25,18 +26,27 @@ func (c *Listing) Run(ctx context.Context, command *kong.Context, to *streams, s
 	return c.show(ctx, to, services, listings[nameOf(node)], values(node.Target.Addr().Interface()))
 }
 
+// On a terminal each answer of --watch replaces the one before.
 func (c *Listing) show(ctx context.Context, to *streams, services []*client.Service, l listing, asked item) error {
-	return c.repeat(ctx, to, func() error { return l.show(ctx, to, services, asked) })
+	if !c.Watch {
+		return l.show(ctx, to, services, asked)
+	}
+	return to.again(ctx, c.Every, func() error {
+		if to.isTerminal() {
+			to.say("\x1b[H\x1b[2J%s", moment(time.Now()))
+		}
+		return l.show(ctx, to, services, asked)
+	})
 }
 
 type listing struct {
 	question string // method and path
 	views    []view
 	extra    map[string]string // the columns that a flag adds, by its name
-	none     string            // is written where there is no item; empty: the document has whole answers by service
+	none     string            // the text without an item; empty: the document has whole answers by service
 	pages    bool              // it has --after
-	absent   bool              // to have no item is an error
-	all      bool              // every page is asked for, of a tail up to its limit
+	absent   bool              // having no item is an error
+	all      bool              // it asks for every page, of a tail up to its limit
 	example  item              // what completion asks
 }
 
@@ -98,7 +108,7 @@ func (l listing) read(ctx context.Context, s *client.Service, asked item) (answe
 	}
 }
 
-// nameLetters adds the service: each one numbers its own dead letters.
+// Each service numbers its own dead letters.
 func nameLetters(service string, i item) {
 	for from, to := range map[string]string{"example": "example", "dead_letter": "dead_letter", "id": "ref"} {
 		if id, is := i[from].(json.Number); is {
@@ -142,7 +152,7 @@ func (l listing) write(to *streams, found serviceAnswers, unknown missing, asked
 		}
 		l.warnOfMore(to, a.Value)
 	}
-	for _, name := range inOrder(unknown) { // an unknown state must not look like a good one
+	for _, name := range inOrder(unknown) { // it must not look like a good state
 		to.say("%s: unknown, it did not answer", name)
 	}
 	return unknown.partial()
@@ -174,7 +184,7 @@ func (l listing) document(found serviceAnswers, unknown missing) item {
 	return document
 }
 
-// --after takes this name.
+// The name for --after.
 func lastOf(answer item) string {
 	name := ""
 	for _, i := range answer.items("items") {

@@ -76,7 +76,7 @@ func (c *outboxTail) Run(ctx context.Context, to *streams, services []*client.Se
 func (c *outboxTail) follow(
 	ctx context.Context, to *streams, services []*client.Service, l listing, asked item,
 ) error {
-	seen := map[string]map[string]bool{} // positions of each service that has answered, as of its last answer
+	seen := map[string]map[string]bool{} // positions in the last answer of each service
 	trouble := ""
 	return to.again(ctx, followEvery, func() error {
 		found, unknown, _ := l.ask(ctx, services, asked)
@@ -100,7 +100,7 @@ func (c *outboxTail) follow(
 			_ = l.write(to, found, nil, asked)
 			to.NoHeaders = true
 		}
-		if now := fmt.Sprint(unknown.err()); now != trouble { // written once, not with every look
+		if now := fmt.Sprint(unknown.err()); now != trouble { // written once
 			trouble = now
 			return unknown.err()
 		}

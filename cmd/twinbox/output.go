@@ -30,7 +30,7 @@ type Answer struct {
 type streams struct {
 	*Answer
 	out, err io.Writer
-	broken   error // why the result is not taken any more
+	broken   error // of the first failed Write
 }
 
 // Write keeps its error, which ends the command: only long loops must check it.
@@ -90,25 +90,6 @@ func (s *streams) isTerminal() bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Watch repeats an answer.
-type Watch struct {
-	Watch bool          `help:"Show it again and again, until Ctrl-C." short:"w" env:"-"`
-	Every time.Duration `help:"How often." default:"2s" env:"-" placeholder:"DURATION"`
-}
-
-// On a terminal each answer replaces the one before.
-func (w *Watch) repeat(ctx context.Context, to *streams, show func() error) error {
-	if !w.Watch {
-		return show()
-	}
-	return to.again(ctx, w.Every, func() error {
-		if to.isTerminal() {
-			to.say("\x1b[H\x1b[2J%s", moment(time.Now()))
-		}
-		return show()
-	})
-}
-
 // again ends with the context or when the result cannot be written. It reports other failures and continues.
 func (s *streams) again(ctx context.Context, every time.Duration, do func() error) error {
 	if every < 100*time.Millisecond {
@@ -152,7 +133,7 @@ func (s *streams) progress(name string) func(done, total int64) {
 	}
 }
 
-// The exit codes of the commands that operate a system, next to those of package service.
+// The exit codes next to those of package service.
 const (
 	exitNotFound = 3
 	exitRefused  = 4
@@ -164,7 +145,7 @@ type ending struct {
 	error
 	exit     int
 	code     string
-	answered bool // the result is on stdout, with what is not done in it
+	answered bool // the result is on stdout
 }
 
 func (e *ending) Unwrap() error { return e.error }
@@ -181,7 +162,7 @@ func partial(err error) error {
 	return &ending{error: err, exit: exitPartial, code: "partial", answered: true}
 }
 
-// exitOf has a service's statuses that are no failures of the service.
+// exitOf has the statuses that are no failures of the service.
 var exitOf = map[int]int{
 	http.StatusNotFound: exitNotFound, http.StatusBadRequest: service.ExitUsage,
 	http.StatusUnprocessableEntity: service.ExitUsage, http.StatusUnauthorized: exitRefused,
@@ -211,7 +192,7 @@ func endingOf(err error) *ending {
 
 func exitCode(err error) int { return endingOf(err).exit }
 
-// A program that asked for JSON gets a document if it has none yet. A closed pipe, as with "| head", is no failure.
+// A program that asked for JSON gets one document. A closed pipe, as with "| head", is no failure.
 func (s *streams) report(args []string, err error) int {
 	switch {
 	case s.broken != nil && !errors.Is(s.broken, syscall.EPIPE):

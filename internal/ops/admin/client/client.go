@@ -23,8 +23,8 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
-// Service calls one service's operations. It is safe for concurrent use. Every request names the service, so that a
-// different one at the address refuses it.
+// Service calls one service's operations. It is safe for concurrent use. Every request names the service: a different
+// one at the address refuses it.
 type Service struct {
 	Name string
 	// Environment, if set before the first call, is the required one: a service of a different environment refuses.
@@ -211,7 +211,7 @@ func Get(path string, params any) Request { return Request{http.MethodGet, path,
 // Post sends the body as JSON.
 func Post(path string, body any) Request { return Request{http.MethodPost, path, body} }
 
-// build uses the JSON names of parameters, too: the document has the same.
+// Parameters have their JSON names.
 func (r Request) build(ctx context.Context, base string) (*http.Request, error) {
 	encoded, err := json.Marshal(r.members)
 	if err != nil {
@@ -248,7 +248,7 @@ type Operators struct {
 	Verify   verify.System     `json:"verify"`
 }
 
-// ReadOperators reads the file in the folder. Where none runs the error is [os.ErrNotExist].
+// ReadOperators reads the file in the folder. Without a stack the error is [os.ErrNotExist].
 func ReadOperators(dir string) (o Operators, err error) {
 	content, err := os.ReadFile(filepath.Join(dir, OperatorsFile))
 	if err == nil {

@@ -139,16 +139,16 @@ type scheduledCancel struct {
 
 const (
 	tailColumns = "EVENT position place, AGE occurred_at age, TYPE type type, KEY key, VERSION+ version, STATE state, " +
-		"EVENT_ID+ event_id"
+		"EVENT_ID+ event_id, PAYLOAD? payload payload"
 	actionColumns = "TIME at time, SERVICE service, BY by, DID verb deed, KIND+ kind, TO ref, COUNT count, REASON reason"
 	groupColumns  = "CONSUMER consumer, CODE code, TYPE type type, COUNT count, KEYS keys, AGE newest age, " +
 		"LATEST example, ERROR error"
 	letterColumns = "ID ref, CONSUMER+ consumer, TYPE type type, KEY key, VERSION version, CODE code, TRIES attempts, " +
 		"AGE failed_at age, STATE+ state, ERROR error"
 	mailColumns = "SERVICE service, ID id, STATE state, TEMPLATE template, USER user_id, TRIES attempts, " +
-		"AGE created_at age, ERROR error"
+		"AGE created_at age, ERROR error, RECIPIENT? recipient"
 	lostColumns = "SERVICE service, RECORD topic record, AGE appended_at age, TYPE type type, KEY key, VERSION version, " +
-		"EVENT_ID event_id"
+		"EVENT_ID event_id, HEADERS? headers json, PAYLOAD? payload bytes"
 	stepColumns = "AT at ms, STATION station, WHO service who, WHAT outcome outcome, TYPE event_type type, " +
 		"EVENT event_id, WHERE where where, DETAIL detail detail"
 )
@@ -172,7 +172,6 @@ var listings = map[string]listing{
 	},
 	"mail list": {
 		question: "GET /admin/v1/mails", example: item{"state": "open"}, none: "No mails", pages: true,
-		extra: map[string]string{"recipient": "RECIPIENT recipient"},
 		views: []view{{of: "items", columns: mailColumns}},
 	},
 	"inbox stats": {
@@ -219,12 +218,10 @@ var listings = map[string]listing{
 	},
 	"outbox tail": {
 		question: "GET /admin/v1/outbox/events", none: "No events", all: true,
-		extra: map[string]string{"payload": "PAYLOAD payload payload"},
 		views: []view{{of: "items", order: "occurred_at", columns: tailColumns}},
 	},
 	"outbox lost": {
 		question: "GET /admin/v1/outbox/lost", none: "No lost events", all: true,
-		extra: map[string]string{"payload": "HEADERS headers json, PAYLOAD payload bytes"},
 		views: []view{{of: "items", columns: lostColumns}},
 	},
 	"outbox topics": {

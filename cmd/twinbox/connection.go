@@ -116,13 +116,6 @@ func (m missing) err() error {
 	return errors.Join(errs...)
 }
 
-func (m missing) partial() error {
-	if len(m) == 0 {
-		return nil
-	}
-	return partial(m.err())
-}
-
 // ask asks all services concurrently and keeps their order. It fails only if no service answers; one that lacks the
 // thing has no part in the answer.
 func ask[T any](

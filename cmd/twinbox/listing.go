@@ -42,12 +42,11 @@ func (c *Listing) show(ctx context.Context, to *streams, services []*client.Serv
 type listing struct {
 	question string // method and path
 	views    []view
-	extra    map[string]string // the columns that a flag adds, by its name
-	none     string            // the text without an item; empty: the document has whole answers by service
-	pages    bool              // it has --after
-	absent   bool              // having no item is an error
-	all      bool              // it asks for every page, of a tail up to its limit
-	example  item              // what completion asks
+	none     string // the text without an item; empty: the document has whole answers by service
+	pages    bool   // it has --after
+	absent   bool   // having no item is an error
+	all      bool   // it asks for every page, of a tail up to its limit
+	example  item   // what completion asks
 }
 
 func (l listing) show(ctx context.Context, to *streams, services []*client.Service, asked item) error {
@@ -127,11 +126,7 @@ func (l listing) write(to *streams, found serviceAnswers, unknown missing, asked
 	rows := 0
 	var tables []table
 	for _, v := range l.views {
-		for flag, columns := range l.extra {
-			if asked.isSet(flag) {
-				v.columns += ", " + columns
-			}
-		}
+		v.personal = asked.isSet("payload") || asked.isSet("recipient")
 		t := v.table(found)
 		tables, rows = append(tables, t), rows+len(t.rows)
 	}
@@ -140,7 +135,7 @@ func (l listing) write(to *streams, found serviceAnswers, unknown missing, asked
 		return notFound(l.none)
 	case to.json():
 		to.document(l.document(found, unknown))
-		return unknown.partial()
+		return partial(unknown.err())
 	}
 	to.show(tables...)
 	if rows == 0 && l.none != "" && len(unknown) == 0 {
@@ -155,7 +150,7 @@ func (l listing) write(to *streams, found serviceAnswers, unknown missing, asked
 	for _, name := range inOrder(unknown) { // it must not look like a good state
 		to.say("%s: unknown, it did not answer", name)
 	}
-	return unknown.partial()
+	return partial(unknown.err())
 }
 
 func (l listing) document(found serviceAnswers, unknown missing) item {

@@ -159,6 +159,9 @@ func notFound(text string) error {
 }
 
 func partial(err error) error {
+	if err == nil {
+		return nil
+	}
 	return &ending{error: err, exit: exitPartial, code: "partial", answered: true}
 }
 
@@ -205,13 +208,11 @@ func (s *streams) report(args []string, err error) int {
 	}
 	s.warn("%v", err)
 	end := endingOf(err)
-	if wantsJSON(args) && !end.answered {
+	if askedForJSON.MatchString(strings.Join(args, "\n")) && !end.answered {
 		s.document(map[string]any{"error": map[string]any{"code": end.code, "message": err.Error(), "exit": end.exit}})
 	}
 	return end.exit
 }
 
-// wantsJSON works for a command line that cannot be parsed, too.
-func wantsJSON(args []string) bool { return askedForJSON.MatchString(strings.Join(args, "\n")) }
-
+// It works for a command line that cannot be parsed, too.
 var askedForJSON = regexp.MustCompile(`(?m)^(--json|(-o|--output)[=\n]?json)$`)

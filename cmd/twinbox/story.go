@@ -25,9 +25,7 @@ func (c *traceCommand) Run(ctx context.Context, to *streams, services []*client.
 	case story.Note != "":
 		to.warn("%s", story.Note)
 	}
-	if err != nil {
-		err = partial(err)
-	}
+	err = partial(err)
 	if to.json() {
 		to.document(story)
 		return err

@@ -94,8 +94,10 @@ type view struct {
 	well   item   // the row of a service without one
 	order  string // the time by which the rows of all services are sorted
 	newest bool   // by it, the newest first
-	// columns are "NAME member form" each; a _ of the name is a blank, and only -o wide shows a name with a +.
-	columns string
+	// columns are "NAME member form" each. A _ of the name is a blank. Only -o wide shows a name with a +, and only
+	// --payload or --recipient one with a ?.
+	columns  string
+	personal bool
 }
 
 func (v view) table(found serviceAnswers) table {
@@ -133,7 +135,8 @@ func (t table) lines(wide bool) [][]string {
 	for column := range strings.SplitSeq(t.columns, ",") {
 		parts := append(strings.Fields(column), "")
 		name, isWide := strings.CutSuffix(parts[0], "+")
-		if isWide && !wide {
+		name, isPersonal := strings.CutSuffix(name, "?")
+		if isWide && !wide || isPersonal && !t.personal {
 			continue
 		}
 		lines[0] = append(lines[0], strings.ReplaceAll(name, "_", " "))

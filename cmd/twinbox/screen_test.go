@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -170,7 +171,8 @@ func TestSinceAnHour(t *testing.T) {
 }
 
 func TestHelpHasExamples(t *testing.T) {
-	t.Parallel()
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("mended.json", []byte("{}"), 0o600))
 	parser, err := kong.New(&Commands{}, kong.Vars{"version": ""}, kong.Name("twinbox"), kong.PostBuild(withExamples),
 		kong.Bind(&streams{}))
 	require.NoError(t, err)

@@ -21,8 +21,8 @@ const (
 const noteCut = "There is more than is shown: ask for one of the related ids."
 
 // Story asks the services about an id and about the ids that they name, and joins the answers in the order of time.
-// Without steps, no service knows the id. The error names services that did not answer; the story has the others' steps.
-// Related are the ids that it did not follow.
+// Without steps, no service knows the id. The error names services that did not answer; the story has the others'
+// steps. Related are the ids that it did not follow.
 func Story(
 	ctx context.Context, services []*Service, id string, params adminapi.GetStoryParams,
 ) (adminapi.Story, error) {

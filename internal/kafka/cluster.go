@@ -44,11 +44,10 @@ func connected(ctx context.Context, cfg Config, question func(Cluster) error) (e
 	connections, end := context.WithCancel(ctx)
 	defer end()
 	settings := cfg.Client()
-	settings.Net.Proxy.Enable, settings.Net.Proxy.Dialer = true, dialer{connections, cfg.RequestTimeout}
 	settings.Metadata.Full = true // so sarama learns which broker is the controller
 	settings.Admin.Retry.Max = 0
 	settings.Metadata.Retry.Max = 0
-	client, err := sarama.NewClient(cfg.Brokers, settings)
+	client, err := newClient(connections, cfg, settings)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
@@ -58,6 +57,12 @@ func connected(ctx context.Context, cfg Config, question func(Cluster) error) (e
 		return fmt.Errorf("find the controller: %w", err)
 	}
 	return question(Cluster{ctx, cfg, client, admin})
+}
+
+// newClient returns a client whose connections end with ctx.
+func newClient(ctx context.Context, cfg Config, settings *sarama.Config) (sarama.Client, error) {
+	settings.Net.Proxy.Enable, settings.Net.Proxy.Dialer = true, dialer{ctx, cfg.RequestTimeout}
+	return sarama.NewClient(cfg.Brokers, settings)
 }
 
 type dialer struct {

@@ -4,7 +4,6 @@
 //	security.go   encryption and login
 //	marshaler.go  a message as a record: CloudEvents 1.0, binary mode
 //	publisher.go  watermill-kafka's Publisher, for many keys at a time
-//	throttling.go whether a broker holds the publisher back
 //	ends.go       where records are on the log
 //	errors.go     the failures of a call, and which of them another try may cure
 //	consumer.go   watermill-kafka's Subscriber, in a group

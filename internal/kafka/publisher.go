@@ -35,10 +35,8 @@ type Publisher struct {
 	closing context.Context //nolint:containedctx // of the publisher: Close ends it
 	stop    context.CancelFunc
 
-	connecting chan struct{} // full while a call makes a connection
-
-	mu   sync.Mutex
-	conn *connection
+	connecting sync.Mutex
+	conn       *connection // nil: none
 }
 
 const (
@@ -52,9 +50,7 @@ func NewPublisher(cfg Config, log *slog.Logger) (*Publisher, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure publisher: %w", err)
 	}
-	p := &Publisher{
-		cfg: cfg.WithDefaults(), log: cmp.Or(log, slog.New(slog.DiscardHandler)), connecting: make(chan struct{}, 1),
-	}
+	p := &Publisher{cfg: cfg.WithDefaults(), log: cmp.Or(log, slog.New(slog.DiscardHandler))}
 	p.closing, p.stop = context.WithCancel(context.Background())
 	return p, nil
 }
@@ -124,84 +120,64 @@ func (p *Publisher) send(ctx context.Context, c *call) {
 type connection struct {
 	*wkafka.Publisher
 	made        time.Time
-	inUse       sync.RWMutex  // a call reads; closing writes
-	repeats     *atomic.Int64 // how often sarama has sent a batch again
-	throttling  *throttling
-	tookNothing atomic.Bool // in the last call
+	inUse       sync.RWMutex // a call reads; closing writes
+	repeats     atomic.Int64 // how often sarama has sent a batch again
+	tookNothing atomic.Bool  // in the last call
 }
 
 // connect returns the connection for one call, which ends with inUse.RUnlock. One without success in its last call is
 // replaced when it is idle, since sarama would wait ten seconds; its late batches must not follow newer ones.
 func (p *Publisher) connect(ctx context.Context) (*connection, error) {
-	select {
-	case p.connecting <- struct{}{}:
-		defer func() { <-p.connecting }()
-	case <-ctx.Done():
-	case <-p.closing.Done():
-	}
+	p.connecting.Lock()
+	defer p.connecting.Unlock()
 	switch {
 	case p.closing.Err() != nil:
 		return nil, ErrClosed
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
-	if conn := p.reuse(); conn != nil {
-		return conn, nil
-	}
-	conn, err := dial(p.cfg)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closing.Err() != nil {
-		return nil, cmp.Or(conn.Close(), ErrClosed)
-	}
-	p.conn = conn
-	conn.inUse.RLock()
-	return conn, nil
-}
-
-// reuse returns nil if a new connection is needed.
-func (p *Publisher) reuse() *connection {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	old := p.conn
-	if old != nil && old.tookNothing.Load() && time.Since(old.made) > reconnectAfter && old.inUse.TryLock() {
+	if old := p.conn; old != nil && old.isUseless() && old.inUse.TryLock() {
 		p.conn = nil
 		if err := old.Close(); err != nil {
 			p.log.Debug("close connection", "error", err)
 		}
 	}
-	if p.conn != nil {
-		p.conn.inUse.RLock()
+	if p.conn == nil {
+		conn, err := p.dial()
+		if err != nil {
+			return nil, err
+		}
+		p.conn = conn
 	}
-	return p.conn
+	p.conn.inUse.RLock()
+	return p.conn, nil
 }
 
-func dial(cfg Config) (*connection, error) {
-	settings, repeats, throttling := cfg.Producer(), new(atomic.Int64), new(throttling)
-	settings.MetricRegistry = throttlingRegistry{settings.MetricRegistry, throttling}
-	if err := askForProducerID(cfg, settings); err != nil {
+func (c *connection) isUseless() bool {
+	return c.tookNothing.Load() && time.Since(c.made) > reconnectAfter
+}
+
+func (p *Publisher) dial() (*connection, error) {
+	if err := p.askForProducerID(); err != nil {
 		return nil, err
 	}
+	conn := &connection{made: time.Now()}
+	settings := p.cfg.Producer()
 	pause := settings.Producer.Retry.BackoffFunc
 	settings.Producer.Retry.BackoffFunc = func(retries, limit int) time.Duration {
-		repeats.Add(1)
+		conn.repeats.Add(1)
 		return pause(retries, limit)
 	}
-	publisher, err := wkafka.NewPublisher(wkafka.PublisherConfig{
-		Brokers: cfg.Brokers, Marshaler: Marshaler{}, OverwriteSaramaConfig: settings, Tracer: placing{},
+	var err error
+	conn.Publisher, err = wkafka.NewPublisher(wkafka.PublisherConfig{
+		Brokers: p.cfg.Brokers, Marshaler: Marshaler{}, OverwriteSaramaConfig: settings, Tracer: placing{},
 	}, watermill.NopLogger{}) // it logs only errors that it also returns
-	if err != nil {
-		return nil, err
-	}
-	return &connection{Publisher: publisher, made: time.Now(), repeats: repeats, throttling: throttling}, nil
+	return conn, err
 }
 
 // askForProducerID uses its own client: after a failure sarama leaves the producer's client open.
-func askForProducerID(cfg Config, settings *sarama.Config) (err error) {
-	client, err := sarama.NewClient(cfg.Brokers, settings)
+func (p *Publisher) askForProducerID() (err error) {
+	client, err := newClient(p.closing, p.cfg, p.cfg.Producer())
 	if err != nil {
 		return err
 	}
@@ -213,17 +189,17 @@ func askForProducerID(cfg Config, settings *sarama.Config) (err error) {
 	return producer.Close()
 }
 
-// Close waits for running sends, but for no broker that a call connects to, and closes the connections. Waiting calls
-// return [ErrClosed]. A second call does nothing.
+// Close waits for running sends and closes the connections. Calls that wait return [ErrClosed]. A second call does
+// nothing.
 func (p *Publisher) Close() error {
 	p.stop()
-	p.mu.Lock()
+	p.connecting.Lock()
+	defer p.connecting.Unlock()
 	conn := p.conn
-	p.conn = nil
-	p.mu.Unlock()
 	if conn == nil {
 		return nil
 	}
+	p.conn = nil
 	conn.inUse.Lock()
 	if err := conn.Close(); err != nil {
 		return fmt.Errorf("close publisher: %w", err)
@@ -242,7 +218,6 @@ type call struct {
 	results []error // of each message; nil: acknowledged
 	over    bool    // nothing more is sent
 	conn    *connection
-	began   time.Time
 	repeats int64 // of the connection, when the call began
 }
 
@@ -274,7 +249,7 @@ func (c *call) byKey() (keys [][]int) {
 func (c *call) use(conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.conn, c.began, c.repeats = conn, time.Now(), conn.repeats.Load()
+	c.conn, c.repeats = conn, conn.repeats.Load()
 }
 
 // sendKey returns the messages to send once more, record by record: the broker refuses a batch because of one record,
@@ -346,8 +321,7 @@ func (c *call) result(cause error) error {
 		case errors.Is(err, errWaiting):
 			err = &pendingError{cause: cause, unfinished: true}
 		case errors.Is(err, errUnderWay):
-			// A broker that is only slow causes no retries, unless it throttles this client for long.
-			isSlow := c.conn.repeats.Load() == c.repeats || c.conn.throttling.endsAfter(c.began)
+			isSlow := c.conn.repeats.Load() == c.repeats // sarama repeats what a silent broker does not answer
 			err = &pendingError{cause: cause, sent: true, unfinished: isSlow}
 		}
 		failed[i] = err

@@ -58,46 +58,22 @@ func TestASlowBrokerFailsNothing(t *testing.T) {
 
 func TestABrokerThatDoesNotAnswerIsAFailure(t *testing.T) {
 	t.Parallel()
-	for name, throttled := range map[string]time.Duration{
-		"never throttled": 0, "throttled before": time.Millisecond, "throttled until now": 500 * time.Millisecond,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cluster, brokers := kafkatest.Fake(t)
-			topic := kafkatest.Topic(t, brokers, 1)
-			publisher := newPublisher(t, kafka.Config{
-				Brokers: brokers, PublishTimeout: time.Second, RequestTimeout: 200 * time.Millisecond, RetryFor: time.Second,
-			})
-			answerThrottled(cluster, throttled)
-			require.NoError(t, publisher.Publish(topic, newEvent("a", 1)))
-			if throttled == time.Millisecond {
-				<-time.After(10 * throttled)
-			}
-			release := make(chan struct{})
-			defer close(release)
-			cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
-				cluster.KeepControl()
-				cluster.SleepControl(func() { <-release })
-				return nil, nil, false
-			})
-			err := publisher.Publish(topic, newEvent("a", 2), newEvent("a", 3))
-			require.Equal(t, throttled > time.Millisecond, isUnfinished(failures(t, err)[0]), "%v", err)
-			require.False(t, isPermanent(err))
-		})
-	}
-}
-
-// answerThrottled acknowledges the next record, as a broker does that gives no further answer for so long.
-func answerThrottled(cluster *kfake.Cluster, throttled time.Duration) {
-	cluster.ControlKey(int16(kmsg.Produce), func(asked kmsg.Request) (kmsg.Response, error, bool) {
-		request := asked.(*kmsg.ProduceRequest)
-		answer := request.ResponseKind().(*kmsg.ProduceResponse)
-		answer.ThrottleMillis = int32(throttled.Milliseconds())
-		topic := kmsg.ProduceResponseTopic{Topic: request.Topics[0].Topic, TopicID: request.Topics[0].TopicID}
-		topic.Partitions = []kmsg.ProduceResponseTopicPartition{{Partition: request.Topics[0].Partitions[0].Partition}}
-		answer.Topics = append(answer.Topics, topic)
-		return answer, nil, true
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	publisher := newPublisher(t, kafka.Config{
+		Brokers: brokers, PublishTimeout: time.Second, RequestTimeout: 200 * time.Millisecond, RetryFor: time.Second,
 	})
+	require.NoError(t, publisher.Publish(topic, newEvent("a", 1)))
+	release := make(chan struct{})
+	defer close(release)
+	cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		cluster.SleepControl(func() { <-release })
+		return nil, nil, false
+	})
+	err := publisher.Publish(topic, newEvent("a", 2), newEvent("a", 3))
+	require.False(t, isUnfinished(failures(t, err)[0]), "%v", err)
+	require.False(t, isPermanent(err))
 }
 
 // Without a new connection sarama would not ask the broker for ten seconds.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -90,33 +89,6 @@ func (in *Inbox) RewindPoint(
 		return false, fmt.Errorf("rewind point: %w", err)
 	}
 	return tag.RowsAffected() == 1, nil
-}
-
-const selectKnown = `
-select exists (select from public.inbox where consumer = $1 and event_id = $2 and event_time = $3)
-    or exists (select from public.dead_letter where consumer = $1 and event_id = $2)
-    or exists (select from public.inbox_key where consumer = $1 and key = $4 and version >= $5 and $5 > 0)`
-
-// Knows reports whether the database has the outcome of the last record that leaves one there.
-func (in *Inbox) Knows(ctx context.Context, records []*message.Message) (known bool, err error) {
-	var last *item
-	for _, record := range records {
-		if it := in.newItem(record, nil); in.needsTransaction(it) {
-			last = it
-		}
-	}
-	if last == nil {
-		return false, nil
-	}
-	id, key, version := last.letterEventID(), last.event.Key, last.event.Version
-	if !last.isEvent {
-		key, version = "", 0
-	}
-	err = in.cfg.Pool.QueryRow(ctx, selectKnown, in.cfg.Consumer, id, idTime(id), key, version).Scan(&known)
-	if err != nil {
-		return false, fmt.Errorf("look for the last record: %w", err)
-	}
-	return known, nil
 }
 
 // Rewound counts a topic-partition that is read again because its database or its broker went back.

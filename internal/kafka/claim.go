@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +18,6 @@ type claim struct {
 	consumer *Consumer
 	session  sarama.ConsumerGroupSession
 	source   sarama.ConsumerGroupClaim
-	progress *progress
 
 	ctx     context.Context //nolint:containedctx // parent of every message's
 	cancel  context.CancelCauseFunc
@@ -26,18 +26,23 @@ type claim struct {
 
 	records []*sarama.ConsumerMessage // taken and not handled, in order
 
-	isPlaced    bool         // the session has begun at position
 	position    atomic.Int64 // after the last handled record; at first where the partition begins
 	isMisplaced atomic.Bool  // the next session must begin at an earlier offset
+
+	mu        sync.Mutex
+	state     Standing
+	refusedAt time.Time // last
 }
+
+type claimKey struct{}
 
 func newClaim(c *Consumer, session sarama.ConsumerGroupSession, source sarama.ConsumerGroupClaim) *claim {
 	p := &claim{
 		consumer: c, session: session, source: source,
-		progress: &progress{state: Standing{Topic: source.Topic(), Partition: source.Partition()}},
+		state: Standing{Topic: source.Topic(), Partition: source.Partition()},
 	}
 	p.leaving, p.leave = context.WithCancel(session.Context())
-	p.ctx, p.cancel = context.WithCancelCause(context.WithValue(context.WithoutCancel(c.ctx), progressKey{}, p.progress))
+	p.ctx, p.cancel = context.WithCancelCause(context.WithValue(context.WithoutCancel(c.ctx), claimKey{}, p))
 	return p
 }
 
@@ -90,9 +95,9 @@ func (p *claim) work() {
 	pauses := failure.Backoff{Min: c.cfg.Backoff, Max: 50 * c.cfg.Backoff}
 	for p.gather() {
 		fault.Here("kafka.taken")
-		p.progress.begin()
+		p.begin()
 		handled, err := c.handle(p.ctx, p.decodeRecords())
-		p.progress.end(err, handled)
+		p.end(err, handled)
 		if handled > 0 {
 			pauses.Reset()
 			p.position.Store(p.records[handled-1].Offset + 1)

@@ -40,6 +40,8 @@ type Consumer struct {
 	log    *slog.Logger
 	joins  joinPauses
 
+	deciding sync.Mutex // where a partition begins: one asks at a time
+
 	mu       sync.Mutex
 	ctx      context.Context //nolint:containedctx // of Run
 	cancel   context.CancelCauseFunc
@@ -47,21 +49,19 @@ type Consumer struct {
 	assigned []int32 // partitions
 	claims   map[int32]*claim
 
-	endSubscription context.CancelFunc // of the present one
+	joined time.Time // when the present membership began; zero: there is none
+	away   time.Time // since when there is none; zero: there never was one
 
-	member, wasMember bool
-
-	since time.Time // of the last change of member
-	last  error     // the last failure in the log
-	met   time.Time // when a failure last came, logged or not
+	last error     // the last failure in the log
+	met  time.Time // when a failure last came, logged or not
 }
 
 var (
 	// ErrFenced ends [Consumer.Run]: another process uses the same [ConsumerConfig.InstanceID]. To rejoin would remove
 	// that one.
 	ErrFenced = errors.New("another member has taken the instance id")
-	// ErrOffsetGone is why a partition is not read: its next offset is not on the log. Records were removed unread, or,
-	// without [ConsumerConfig.Points], the log went back. An operator decides (kafka-consumer-groups --reset-offsets).
+	// ErrOffsetGone is why a partition is not read: its next records were removed from the log. An operator decides
+	// (kafka-consumer-groups --reset-offsets).
 	ErrOffsetGone = errors.New("the committed offset is not on the log")
 
 	errPartitionLost = errors.New("partition lost")
@@ -88,23 +88,21 @@ func (c *Consumer) Run(ctx context.Context, topic string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errStopped)
 	c.mu.Lock()
-	c.topic, c.ctx, c.cancel, c.since = topic, ctx, cancel, time.Now()
+	c.topic, c.ctx, c.cancel = topic, ctx, cancel
 	c.mu.Unlock()
-	settings := c.cfg.Consumer()
-	strategies := settings.Consumer.Group.Rebalance.GroupStrategies
-	strategies[0] = watchedStrategy{strategies[0].(cooperative), c}
-	subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
-		Brokers: c.cfg.Brokers, ConsumerGroup: c.cfg.Group, Unmarshaler: Marshaler{}, OverwriteSaramaConfig: settings,
-		ReconnectRetrySleep: c.cfg.Backoff, Tracer: claimHook{consumer: c},
-	}, troubleLog{consumer: c})
-	if err != nil {
-		return fmt.Errorf("make subscriber: %w", err)
-	}
-	watching.Go(func() { c.watchPoints(ctx) })
-	watching.Go(func() { c.watchOwners(ctx) })
-	left := make(chan error, 1)
-	go func() { left <- c.consume(ctx, subscriber) }()
-	err = c.awaitLeft(ctx, left)
+	watching.Go(func() { c.watch(ctx) })
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		for ctx.Err() == nil {
+			if err := c.subscribe(ctx); err != nil {
+				c.trouble(err)
+				_ = failure.Sleep(ctx, c.joins.pauses.Next())
+			}
+		}
+	}()
+	<-ctx.Done()
+	err := c.awaitLeft(left)
 	if errors.Is(context.Cause(ctx), ErrFenced) {
 		return context.Cause(ctx)
 	}
@@ -114,37 +112,50 @@ func (c *Consumer) Run(ctx context.Context, topic string) error {
 	return nil
 }
 
-func (c *Consumer) consume(ctx context.Context, subscriber *wkafka.Subscriber) error {
-	for ctx.Err() == nil {
-		one, end := context.WithCancel(ctx)
-		c.mu.Lock()
-		c.endSubscription = end
-		c.mu.Unlock()
-		messages, err := subscriber.Subscribe(one, c.topic)
-		if err == nil {
-			for range messages { // none: the hook reads them
-			}
-		} else {
-			c.trouble(err)
-			_ = failure.Sleep(ctx, c.joins.pauses.Next())
-		}
-		end()
+// subscribe returns when a connection of the group has failed, or ctx has ended.
+func (c *Consumer) subscribe(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	settings := c.cfg.Consumer()
+	strategies := settings.Consumer.Group.Rebalance.GroupStrategies
+	strategies[0] = watchedStrategy{strategies[0].(cooperative), c}
+	subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
+		Brokers: c.cfg.Brokers, ConsumerGroup: c.cfg.Group, Unmarshaler: Marshaler{}, OverwriteSaramaConfig: settings,
+		ReconnectRetrySleep: c.cfg.Backoff, Tracer: &claimHook{consumer: c, end: end},
+	}, troubleLog{consumer: c})
+	if err != nil {
+		return err
+	}
+	messages, err := subscriber.Subscribe(ctx, c.topic)
+	if err != nil {
+		return err
+	}
+	for range messages { // none: the hook reads them
 	}
 	return subscriber.Close()
+}
+
+// watch compares positions, and looks for partitions without an owner.
+func (c *Consumer) watch(ctx context.Context) {
+	var owners ownerWatch
+	for failure.Sleep(ctx, c.cfg.LookEvery) == nil {
+		c.checkPoints(ctx)
+		c.checkOwners(ctx, &owners)
+	}
 }
 
 var errNotLeft = errors.New("the group has not answered; its session timeout frees the member")
 
 // awaitLeft waits for owned partitions and their commits, but not for a coordinator that owes a joining member its
 // answer: that may take until all others have joined.
-func (c *Consumer) awaitLeft(ctx context.Context, left <-chan error) error {
+func (c *Consumer) awaitLeft(left <-chan struct{}) error {
 	for {
-		stopped := ctx.Err() != nil && c.memberSince().IsZero() // partitions are given back before [groupHandler.Cleanup]
+		isOut := c.memberSince().IsZero() // partitions are given back before [groupHandler.Cleanup]
 		select {
-		case err := <-left:
-			return err
+		case <-left:
+			return nil
 		case <-time.After(c.cfg.RequestTimeout):
-			if stopped {
+			if isOut {
 				return errNotLeft
 			}
 		}
@@ -165,16 +176,24 @@ func (c *Consumer) leaveGroup() error {
 	})
 }
 
-// claimHook replaces watermill-kafka's handler of claims.
+// claimHook replaces watermill-kafka's handler of claims, for one connection. The next one ends the subscription, since
+// watermill-kafka keeps a goroutine of each connection until then.
 type claimHook struct {
 	wkafka.SaramaTracer // nil: a subscriber with a group calls no other method of it
 	consumer            *Consumer
+	isUsed              bool
+	end                 context.CancelFunc
 }
 
 // WrapConsumerGroupHandler is called at each connect, even right after a refusal.
-func (h claimHook) WrapConsumerGroupHandler(sarama.ConsumerGroupHandler) sarama.ConsumerGroupHandler {
-	h.consumer.joins.wait(h.consumer.ctx)
-	return &groupHandler{consumer: h.consumer, starts: map[int32]int64{}}
+func (h *claimHook) WrapConsumerGroupHandler(sarama.ConsumerGroupHandler) sarama.ConsumerGroupHandler {
+	if h.isUsed {
+		h.end()
+	} else {
+		h.isUsed = true
+		h.consumer.joins.wait(h.consumer.ctx)
+	}
+	return &groupHandler{consumer: h.consumer}
 }
 
 // joinPauses slows down a group that refuses its member or ends its sessions early.
@@ -199,48 +218,48 @@ func (j *joinPauses) wait(ctx context.Context) {
 type groupHandler struct {
 	consumer *Consumer
 	again    bool
-	starts   map[int32]int64 // where Setup has placed partitions; guarded by consumer.mu
 }
 
 // Setup implements [sarama.ConsumerGroupHandler].
-func (h *groupHandler) Setup(session sarama.ConsumerGroupSession) error {
+func (h *groupHandler) Setup(sarama.ConsumerGroupSession) error {
+	c := h.consumer
 	if h.again {
-		h.consumer.joins.wait(h.consumer.ctx)
+		c.joins.wait(c.ctx)
 	}
 	h.again = true
-	h.placeClaims(session)
-	h.consumer.become(true)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.joined, c.last = time.Now(), nil
+	c.log.Info("consuming")
 	return nil
 }
 
 // Cleanup implements [sarama.ConsumerGroupHandler].
 func (h *groupHandler) Cleanup(sarama.ConsumerGroupSession) error {
-	h.consumer.become(false)
+	c := h.consumer
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.joined, c.away = time.Time{}, time.Now()
 	return nil
 }
 
 // ConsumeClaim implements [sarama.ConsumerGroupHandler].
 func (h *groupHandler) ConsumeClaim(session sarama.ConsumerGroupSession, source sarama.ConsumerGroupClaim) error {
-	c := h.consumer
+	c, partition := h.consumer, source.Partition()
 	p := newClaim(c, session, source)
 	c.mu.Lock()
-	c.claims[source.Partition()] = p
-	if !slices.Contains(c.assigned, source.Partition()) {
+	c.claims[partition] = p
+	if !slices.Contains(c.assigned, partition) {
 		p.leave()
-	}
-	if offset, is := h.starts[source.Partition()]; is {
-		p.position.Store(offset)
-		p.isPlaced = source.InitialOffset() <= offset
-		delete(h.starts, source.Partition())
 	}
 	c.mu.Unlock()
 
 	p.run()
 
 	c.mu.Lock()
-	delete(c.claims, source.Partition())
+	delete(c.claims, partition)
 	c.mu.Unlock()
-	c.cfg.Lost(source.Topic(), source.Partition())
+	c.cfg.Lost(source.Topic(), partition)
 	return nil
 }
 
@@ -271,25 +290,11 @@ func (s watchedStrategy) OnAssignment(assignment *sarama.ConsumerGroupMemberAssi
 	}
 }
 
-func (c *Consumer) become(member bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.member, c.since = member, time.Now()
-	c.wasMember = c.wasMember || member
-	if member {
-		c.last = nil
-		c.log.Info("consuming")
-	}
-}
-
 // memberSince returns when the present membership began; zero: there is none.
 func (c *Consumer) memberSince() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.member {
-		return time.Time{}
-	}
-	return c.since
+	return c.joined
 }
 
 type troubleLog struct {
@@ -297,27 +302,13 @@ type troubleLog struct {
 	consumer *Consumer
 }
 
-// These are watermill-kafka's texts for a connection that failed. The second is no error for it.
-const (
-	connectionFailed = "Group consume error"
-	answerUnknown    = "Received unknown Sarama error"
-)
+// Error implements [watermill.LoggerAdapter].
+func (l troubleLog) Error(_ string, err error, _ watermill.LogFields) { l.consumer.trouble(err) }
 
-// Error implements [watermill.LoggerAdapter]. watermill-kafka would connect again, but it leaves a goroutine of each
-// connection until the subscription ends.
-func (l troubleLog) Error(text string, err error, _ watermill.LogFields) {
-	l.consumer.trouble(err)
-	if text == connectionFailed {
-		l.consumer.mu.Lock()
-		defer l.consumer.mu.Unlock()
-		l.consumer.endSubscription()
-	}
-}
-
-// Info implements [watermill.LoggerAdapter].
+// Info implements [watermill.LoggerAdapter]. watermill-kafka reports one refusal of the group here.
 func (l troubleLog) Info(text string, _ watermill.LogFields) {
-	if text == answerUnknown {
-		l.Error(connectionFailed, sarama.ErrUnknown, nil)
+	if text == "Received unknown Sarama error" {
+		l.consumer.trouble(sarama.ErrUnknown)
 	}
 }
 
@@ -341,7 +332,7 @@ func (c *Consumer) trouble(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if at, is := errors.AsType[*sarama.ConsumerError](err); is && c.claims[at.Partition] != nil {
-		c.claims[at.Partition].progress.refused(classify(at.Err))
+		c.claims[at.Partition].refused(classify(at.Err))
 	}
 	isNews := c.last == nil || textOf(err) != textOf(c.last) || time.Since(c.met) > troubleOver
 	if c.met = time.Now(); isNews {
@@ -364,7 +355,7 @@ func (c *Consumer) Standings() []Standing {
 	defer c.mu.Unlock()
 	standings := make([]Standing, 0, len(c.claims))
 	for _, p := range c.claims {
-		standings = append(standings, p.progress.standing())
+		standings = append(standings, p.standing())
 	}
 	return standings
 }
@@ -396,15 +387,15 @@ func (c *Consumer) isMember() error {
 		return errors.New("consume: not started")
 	case c.ctx.Err() != nil && errors.Is(context.Cause(c.ctx), ErrFenced):
 		return context.Cause(c.ctx)
-	case c.ctx.Err() != nil, c.member:
+	case c.ctx.Err() != nil, !c.joined.IsZero():
 		return nil
 	}
 	reason, patience := "no answer yet", c.cfg.UnhealthyAfter
 	if c.last != nil {
 		reason, patience = failure.Examine(c.last).Code+": "+c.last.Error(), c.cfg.UnhealthyAfter/3
 	}
-	if away := time.Since(c.since); away > patience || !c.wasMember {
-		return fmt.Errorf("consume %s: not a member of the group for %s: %s", c.topic, away.Round(time.Second), reason)
+	if time.Since(c.away) > patience {
+		return fmt.Errorf("consume %s: not a member of the group: %s", c.topic, reason)
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ func TestAPartitionWhoseOffsetIsGoneIsNotRead(t *testing.T) {
 	brokers := kafkatest.Brokers(t)
 	topic := kafkatest.Topic(t, brokers, 2)
 	cfg := fast(brokers, kafkatest.Group(t))
-	cfg.UnhealthyAfter = 50 * time.Millisecond
+	cfg.UnhealthyAfter, cfg.Points = 50*time.Millisecond, &database{points: map[int32]event.Point{}}
 	for range 5 {
 		toPartition(t, brokers, topic, 0, "x")
 	}

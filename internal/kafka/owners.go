@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
-
-	"example.com/twinbox/internal/failure"
 )
 
 // Owners is a coordinator's view of a group and a topic.
@@ -54,28 +52,28 @@ func (c Cluster) owners(group, topic string) (owners Owners, err error) {
 	return owners, nil
 }
 
-// watchOwners joins the group anew if partitions have no owner. A member gives partitions back in one rebalance, and
+// ownerWatch has the last membership in which each partition had an owner, and in which some had none.
+type ownerWatch struct{ whole, lacking time.Time }
+
+// checkOwners joins the group anew if partitions have no owner. A member gives partitions back in one rebalance, and
 // begins the next one, which gives them to another. If it is killed in between, its successor with the same instance id
 // begins none: the coordinator returns the assignment of the one before.
-func (c *Consumer) watchOwners(ctx context.Context) {
-	var whole, lacking time.Time // the last membership in which each partition had an owner, or some had none
-	for c.cfg.InstanceID != "" && failure.Sleep(ctx, c.cfg.LookEvery) == nil {
-		joined := c.memberSince()
-		if joined.IsZero() || joined.Equal(whole) {
-			continue
-		}
-		unowned, err := c.countUnowned(ctx)
-		switch {
-		case err != nil || !joined.Equal(c.memberSince()):
-		case unowned == 0:
-			whole = joined
-		case !joined.Equal(lacking): // the next rebalance may be about to begin
-			lacking = joined
-		default:
-			c.log.Warn("partitions have no owner, joining the group anew", "partitions", unowned)
-			if err := c.leaveGroup(); err != nil {
-				c.log.Warn("leave the group", "error", err)
-			}
+func (c *Consumer) checkOwners(ctx context.Context, seen *ownerWatch) {
+	joined := c.memberSince()
+	if c.cfg.InstanceID == "" || joined.IsZero() || joined.Equal(seen.whole) {
+		return
+	}
+	unowned, err := c.countUnowned(ctx)
+	switch {
+	case err != nil || !joined.Equal(c.memberSince()):
+	case unowned == 0:
+		seen.whole = joined
+	case !joined.Equal(seen.lacking): // the next rebalance may be about to begin
+		seen.lacking = joined
+	default:
+		c.log.Warn("partitions have no owner, joining the group anew", "partitions", unowned)
+		if err := c.leaveGroup(); err != nil {
+			c.log.Warn("leave the group", "error", err)
 		}
 	}
 }

@@ -25,7 +25,6 @@ type database struct {
 	mu       sync.Mutex
 	points   map[int32]event.Point
 	fails    int // how many calls
-	knows    bool
 	rewounds []string
 	handled  []string // partition/offset
 }
@@ -56,8 +55,6 @@ func (d *database) RewindPoint(_ context.Context, _ string, partition int32, fro
 	}
 	return isStored, nil
 }
-
-func (d *database) Knows(context.Context, []*message.Message) (bool, error) { return d.knows, nil }
 
 func (d *database) Rewound(cause string) {
 	d.mu.Lock()
@@ -325,18 +322,18 @@ func TestAPointThatWasPutBackIsOfTheBroker(t *testing.T) {
 // The database went back too, or had no point yet: only the committed offset shows the loss.
 func TestAnOffsetBeyondTheEndIsReadAgain(t *testing.T) {
 	t.Parallel()
-	for name, from := range map[string]int{"with a point": 2, "without a point": 0} {
+	for name, points := range map[string]func(map[int32]event.Point){
+		"with a point": func(map[int32]event.Point) {}, "without a point": func(all map[int32]event.Point) { clear(all) },
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRewinding(t, 2)
 			r.handleAll(t, 2)
 			r.publish(t, 2)
 			commit(t, r.brokers, r.cfg.Group, r.topic, 9)
-			if from == 0 {
-				r.points = map[int32]event.Point{}
-			}
+			points(r.points)
 			r.start(t)
-			require.Equal(t, offsets(from, 4), r.taken(t, 4-from))
+			require.Equal(t, offsets(0, 4), r.taken(t, 4))
 			require.Equal(t, []string{kafka.CauseBroker}, r.causes())
 		})
 	}
@@ -378,35 +375,24 @@ func TestAPointWhoseRecordExpired(t *testing.T) {
 	r.requireWarnings(t, "the database went back", "partition is not read")
 	r.mu.Lock()
 	delete(r.points, 0) // an operator accepts the loss
-	r.knows = true
 	r.mu.Unlock()
-	testkit.Until(t, func() bool { return r.point(0).Next == 6 })
+	require.Equal(t, offsets(4, 6), r.taken(t, 2))
 	require.Equal(t, last, r.point(0))
-	require.Empty(t, r.taken(t, 0))
 }
 
-// A group of the first edition has offsets and no points.
-func TestTheFirstPointOfAPartition(t *testing.T) {
+// A group of the first edition has offsets and no points. So has one whose database went back to before its first.
+func TestAGroupWithoutPointsReadsAllOfItsLog(t *testing.T) {
 	t.Parallel()
-	for _, knows := range []bool{true, false} {
-		t.Run(fmt.Sprintf("knows %t", knows), func(t *testing.T) {
-			t.Parallel()
-			r := newRewinding(t, 4)
-			r.handleAll(t, 4)
-			last := r.point(0)
-			r.points, r.knows = map[int32]event.Point{}, knows
-			r.start(t)
-			if knows {
-				testkit.Until(t, func() bool { return r.point(0) == last })
-				require.Empty(t, r.causes())
-				r.publish(t, 1)
-				require.Equal(t, offsets(4, 5), r.taken(t, 1), "nothing is read again")
-				return
-			}
-			require.Equal(t, offsets(0, 4), r.taken(t, 4), "the database went back to before its first point")
-			require.Equal(t, []string{kafka.CauseDatabase}, r.causes())
-		})
-	}
+	r := newRewinding(t, 4)
+	r.handleAll(t, 4)
+	r.points = map[int32]event.Point{}
+	member := r.start(t)
+	require.Equal(t, offsets(0, 4), r.taken(t, 4))
+	require.Equal(t, []string{kafka.CauseDatabase}, r.causes())
+	r.end(t, member, 4)
+	r.start(t)
+	r.publish(t, 1)
+	require.Equal(t, offsets(4, 5), r.taken(t, 1), "nothing is read a third time")
 }
 
 // The marks that end a transaction are offsets without a record.

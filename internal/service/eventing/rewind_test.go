@@ -312,7 +312,8 @@ func freePort(t *testing.T) int {
 	return number
 }
 
-func TestADatabaseWithoutPointsIsNotReadAgain(t *testing.T) {
+// An installation of 0.1.0 has offsets and no points.
+func TestADatabaseWithoutPointsIsReadAgain(t *testing.T) {
 	t.Parallel()
 	s := newBackward(t, kafkatest.Brokers(t))
 	stop := s.start(t)
@@ -324,6 +325,5 @@ func TestADatabaseWithoutPointsIsNotReadAgain(t *testing.T) {
 	s.send(t, 2)
 	s.requireOnceInOrder(t)
 	require.Equal(t, 30, s.count(t, `select sum(next_offset)::int from inbox_point`))
-	require.Zero(t, s.said.count("went back"))
-	require.Zero(t, s.said.count("outcome=duplicate"))
+	require.Positive(t, s.said.count("outcome=duplicate"))
 }

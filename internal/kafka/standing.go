@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"sync"
 	"time"
 )
 
@@ -20,16 +19,10 @@ type Standing struct {
 	Refusal error
 }
 
-type progress struct {
-	mu        sync.Mutex
-	state     Standing
-	refusedAt time.Time // last
-}
-
 // refusalOver is the silence after which a refusal is over: sarama asks more often.
 const refusalOver = 5 * time.Second
 
-func (p *progress) standing() Standing {
+func (p *claim) standing() Standing {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.state
@@ -39,7 +32,7 @@ func (p *progress) standing() Standing {
 	return s
 }
 
-func (p *progress) refused(err error) {
+func (p *claim) refused(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -49,7 +42,7 @@ func (p *progress) refused(err error) {
 	p.state.Refusal, p.refusedAt = err, now
 }
 
-func (p *progress) begin() {
+func (p *claim) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refusedAt = time.Time{}
@@ -57,7 +50,7 @@ func (p *progress) begin() {
 }
 
 // end ignores earlier failures if the call handled anything.
-func (p *progress) end(err error, handled int) {
+func (p *claim) end(err error, handled int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state.Handling = time.Time{}
@@ -67,7 +60,7 @@ func (p *progress) end(err error, handled int) {
 	p.fail(err)
 }
 
-func (p *progress) fail(err error) {
+func (p *claim) fail(err error) {
 	switch p.state.Failure = err; {
 	case err == nil:
 		p.state.Failing = time.Time{}
@@ -76,13 +69,11 @@ func (p *progress) fail(err error) {
 	}
 }
 
-type progressKey struct{}
-
 // Pausing reports that a handler's call waits: an attempt failed with err and will be repeated, or, with nil, none
 // fails any more. ctx is the handler's or a message's; any other is ignored. Until resumed is called the call does not
 // count as running. Call it before the handler returns.
 func Pausing(ctx context.Context, err error) (resumed func()) {
-	p, ok := ctx.Value(progressKey{}).(*progress)
+	p, ok := ctx.Value(claimKey{}).(*claim)
 	if !ok {
 		return func() {}
 	}

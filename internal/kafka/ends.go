@@ -14,31 +14,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// PublishAcked is [Publisher.PublishContext] that also puts each acknowledged record's place into its message's
-// context, as an [event.Origin]. repeated reports that the client sent a batch again: a record may be on the log twice.
-func (p *Publisher) PublishAcked(
-	ctx context.Context, topic string, msgs ...*message.Message,
-) (repeated bool, err error) {
-	c := newCall(topic, msgs)
-	for i, msg := range msgs {
-		msg.SetContext(context.WithValue(msg.Context(), placeKey{}, &c.places[i]))
-	}
-	err = p.publish(ctx, c)
-	return c.tellPlaces(), err
-}
-
 type placeKey struct{}
-
-func (c *call) tellPlaces() (repeated bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i, msg := range c.msgs {
-		if c.results[i] == nil {
-			msg.SetContext(event.WithOrigin(msg.Context(), c.places[i]))
-		}
-	}
-	return c.conn != nil && c.conn.repeats.Load() != c.repeats
-}
 
 // placing wraps the producer, since watermill-kafka's Publisher returns no offsets.
 type placing struct{ wkafka.SaramaTracer }

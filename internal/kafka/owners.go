@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -15,6 +14,8 @@ type Owners struct {
 	State string
 	// By is each partition's owner: client id and address. A partition without an owner is missing.
 	By map[int32]string
+	// Partitions is how many the topic has.
+	Partitions int
 }
 
 // Stable is the state of a group that is not rebalancing.
@@ -23,33 +24,32 @@ const Stable = "Stable"
 // ReadOwners asks the group's coordinator: the answer is the same on every instance.
 func ReadOwners(ctx context.Context, cfg Config, group, topic string) (owners Owners, err error) {
 	err = Ask(ctx, cfg, "describe group "+group, func(c Cluster) error {
-		owners, err = c.owners(group, topic)
-		return err
+		partitions, err := c.Partitions(topic)
+		if err != nil {
+			return err
+		}
+		found, err := c.admin.DescribeConsumerGroups([]string{group})
+		switch {
+		case err != nil:
+			return err
+		case len(found) != 1:
+			return sarama.ErrIncompleteResponse
+		case found[0].Err != sarama.ErrNoError:
+			return found[0].Err
+		}
+		owners = Owners{State: found[0].State, By: map[int32]string{}, Partitions: len(partitions)}
+		for _, member := range found[0].Members {
+			assignment, err := member.GetMemberAssignment()
+			if err != nil || assignment == nil {
+				continue // it has none yet
+			}
+			for _, partition := range assignment.Topics[topic] {
+				owners.By[partition] = member.ClientId + " at " + strings.TrimPrefix(member.ClientHost, "/")
+			}
+		}
+		return nil
 	})
 	return owners, err
-}
-
-func (c Cluster) owners(group, topic string) (owners Owners, err error) {
-	found, err := c.admin.DescribeConsumerGroups([]string{group})
-	switch {
-	case err != nil:
-		return owners, err
-	case len(found) != 1:
-		return owners, sarama.ErrIncompleteResponse
-	case found[0].Err != sarama.ErrNoError:
-		return owners, found[0].Err
-	}
-	owners.State, owners.By = found[0].State, map[int32]string{}
-	for _, member := range found[0].Members {
-		assignment, err := member.GetMemberAssignment()
-		if err != nil || assignment == nil {
-			continue // it has none yet
-		}
-		for _, partition := range assignment.Topics[topic] {
-			owners.By[partition] = member.ClientId + " at " + strings.TrimPrefix(member.ClientHost, "/")
-		}
-	}
-	return owners, nil
 }
 
 // ownerWatch has the last membership in which each partition had an owner, and in which some had none.
@@ -63,9 +63,12 @@ func (c *Consumer) checkOwners(ctx context.Context, seen *ownerWatch) {
 	if c.cfg.InstanceID == "" || joined.IsZero() || joined.Equal(seen.whole) {
 		return
 	}
-	unowned, err := c.countUnowned(ctx)
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
+	defer cancel()
+	owners, err := ReadOwners(ctx, c.cfg.Config, c.cfg.Group, c.topic)
+	unowned := owners.Partitions - len(owners.By)
 	switch {
-	case err != nil || !joined.Equal(c.memberSince()):
+	case err != nil || owners.State != Stable || !joined.Equal(c.memberSince()):
 	case unowned == 0:
 		seen.whole = joined
 	case !joined.Equal(seen.lacking): // the next rebalance may be about to begin
@@ -76,24 +79,4 @@ func (c *Consumer) checkOwners(ctx context.Context, seen *ownerWatch) {
 			c.log.Warn("leave the group", "error", err)
 		}
 	}
-}
-
-var errRebalancing = errors.New("the group is rebalancing")
-
-func (c *Consumer) countUnowned(ctx context.Context) (n int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
-	defer cancel()
-	err = Ask(ctx, c.cfg.Config, "look for owners", func(cluster Cluster) error {
-		partitions, err := cluster.Partitions(c.topic)
-		if err != nil {
-			return err
-		}
-		owners, err := cluster.owners(c.cfg.Group, c.topic)
-		if err == nil && owners.State != Stable {
-			err = errRebalancing
-		}
-		n = len(partitions) - len(owners.By)
-		return err
-	})
-	return n, err
 }

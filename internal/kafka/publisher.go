@@ -64,15 +64,21 @@ func (p *Publisher) Publish(topic string, msgs ...*message.Message) error {
 // PublishContext is [Publisher.Publish] that also returns when ctx ends. An unsent message, or one whose answer is only
 // slow, has not failed: its error has a method Unfinished that returns true.
 func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
-	return p.publish(ctx, newCall(topic, msgs))
+	_, err := p.PublishAcked(ctx, topic, msgs...)
+	return err
 }
 
-func (p *Publisher) publish(ctx context.Context, c *call) error {
-	if len(c.msgs) == 0 {
-		return nil
+// PublishAcked is [Publisher.PublishContext] that also puts each acknowledged record's place into its message's
+// context, as an [event.Origin]. repeated reports that the client sent a batch again: a record may be on the log twice.
+func (p *Publisher) PublishAcked(
+	ctx context.Context, topic string, msgs ...*message.Message,
+) (repeated bool, err error) {
+	if len(msgs) == 0 {
+		return false, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, p.cfg.PublishTimeout, ErrTimeout)
 	defer cancel()
+	c := newCall(topic, msgs)
 	sent := make(chan struct{})
 	go func() { // Watermill's Publish takes no context, so it may outlive this call
 		defer close(sent)
@@ -95,10 +101,7 @@ func (p *Publisher) send(ctx context.Context, c *call) {
 	}
 	defer conn.inUse.RUnlock()
 	c.use(conn)
-	stopped, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(p.closing, func() { cancel(ErrClosed) })()
-
+	mayGoOn := func() bool { return ctx.Err() == nil && p.closing.Err() == nil }
 	keys := c.byKey()
 	var sending sync.WaitGroup
 	places := make(chan struct{}, maxKeys)
@@ -107,12 +110,12 @@ func (p *Publisher) send(ctx context.Context, c *call) {
 		places <- struct{}{}
 		sending.Go(func() {
 			defer func() { <-places }()
-			refused[n] = c.sendKey(stopped, conn, indexes, false)
+			refused[n] = c.sendKey(mayGoOn, indexes, false)
 		})
 	}
 	sending.Wait()
 	for _, indexes := range refused {
-		c.sendKey(stopped, conn, indexes, true)
+		c.sendKey(mayGoOn, indexes, true)
 	}
 	conn.tookNothing.Store(!slices.Contains(c.results, nil))
 }
@@ -209,23 +212,25 @@ func (p *Publisher) Close() error {
 
 // call may be outlived by its goroutine.
 type call struct {
-	topic string
-	msgs  []*message.Message
-
+	topic  string
+	msgs   []*message.Message
 	places []event.Origin // of the records of acknowledged messages
 
 	mu      sync.Mutex
 	results []error // of each message; nil: acknowledged
-	over    bool    // nothing more is sent
 	conn    *connection
 	repeats int64 // of the connection, when the call began
 }
 
 func newCall(topic string, msgs []*message.Message) *call {
-	return &call{
+	c := &call{
 		topic: topic, msgs: msgs, places: make([]event.Origin, len(msgs)),
 		results: slices.Repeat([]error{errWaiting}, len(msgs)),
 	}
+	for i, msg := range msgs {
+		msg.SetContext(context.WithValue(msg.Context(), placeKey{}, &c.places[i]))
+	}
+	return c
 }
 
 var errWaiting, errUnderWay = errors.New("its turn has not come"), errors.New("its answer has not come")
@@ -254,12 +259,12 @@ func (c *call) use(conn *connection) {
 
 // sendKey returns the messages to send once more, record by record: the broker refuses a batch because of one record,
 // and the others succeed alone. Until then none of them has failed.
-func (c *call) sendKey(ctx context.Context, conn *connection, indexes []int, areAlone bool) (refused []int) {
+func (c *call) sendKey(mayGoOn func() bool, indexes []int, areAlone bool) (refused []int) {
 	for n, i := range indexes {
-		if !c.begin(ctx, i) {
+		if !c.begin(mayGoOn, i) {
 			return nil
 		}
-		err := conn.Publish(c.topic, c.msgs[i])
+		err := c.conn.Publish(c.topic, c.msgs[i])
 		if err == nil {
 			c.note(i, nil)
 			continue
@@ -285,15 +290,15 @@ func explain(err error) error {
 	return classify(err)
 }
 
-// begin returns false when the call is over, since its result would not include the message.
-func (c *call) begin(ctx context.Context, i int) bool {
+// begin asks under the lock: a message that begins after the call's end would be missing in its result.
+func (c *call) begin(mayGoOn func() bool, i int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over || ctx.Err() != nil {
-		return false
+	if mayGoOn() {
+		c.results[i] = errUnderWay
+		return true
 	}
-	c.results[i] = errUnderWay
-	return true
+	return false
 }
 
 func (c *call) note(i int, result error) {
@@ -309,27 +314,27 @@ func isOfOneRecord(err error) bool {
 }
 
 // cause is the reason for unsent messages.
-func (c *call) result(cause error) error {
+func (c *call) result(cause error) (repeated bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.over = true
+	repeated = c.conn != nil && c.conn.repeats.Load() != c.repeats
 	failed := make(map[int]error)
 	for i, err := range c.results {
 		switch {
 		case err == nil:
+			c.msgs[i].SetContext(event.WithOrigin(c.msgs[i].Context(), c.places[i]))
 			continue
 		case errors.Is(err, errWaiting):
 			err = &pendingError{cause: cause, unfinished: true}
-		case errors.Is(err, errUnderWay):
-			isSlow := c.conn.repeats.Load() == c.repeats // sarama repeats what a silent broker does not answer
-			err = &pendingError{cause: cause, sent: true, unfinished: isSlow}
+		case errors.Is(err, errUnderWay): // sarama repeats what a silent broker does not answer
+			err = &pendingError{cause: cause, sent: true, unfinished: !repeated}
 		}
 		failed[i] = err
 	}
 	if len(failed) == 0 {
-		return nil
+		return repeated, nil
 	}
-	return &PublishError{Topic: c.topic, Failed: failed}
+	return repeated, &PublishError{Topic: c.topic, Failed: failed}
 }
 
 type pendingError struct {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"time"
 
@@ -61,22 +60,8 @@ func connected(ctx context.Context, cfg Config, question func(Cluster) error) (e
 
 // newClient returns a client whose connections end with ctx.
 func newClient(ctx context.Context, cfg Config, settings *sarama.Config) (sarama.Client, error) {
-	settings.Net.Proxy.Enable, settings.Net.Proxy.Dialer = true, dialer{ctx, cfg.RequestTimeout}
+	dialer{ctx, cfg.RequestTimeout, cfg.TLS}.use(settings)
 	return sarama.NewClient(cfg.Brokers, settings)
-}
-
-type dialer struct {
-	ctx     context.Context //nolint:containedctx // of the connections
-	timeout time.Duration
-}
-
-// Dial replaces sarama's dialer.
-func (d dialer) Dial(network, addr string) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: d.timeout}).DialContext(d.ctx, network, addr)
-	if err == nil {
-		context.AfterFunc(d.ctx, func() { _ = conn.Close() })
-	}
-	return conn, err
 }
 
 // Ping asks the cluster for its metadata. It returns by the deadline of ctx.

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -236,8 +237,8 @@ func (c ConsumerConfig) Consumer() *sarama.Config {
 	cfg := c.Client()
 	cfg.ChannelBufferSize = max(c.Batch, readAhead)
 	cfg.Net.ReadTimeout = c.RebalanceTimeout + c.RequestTimeout
-	cfg.Net.Proxy.Enable, cfg.Net.Proxy.Dialer = true, groupDialer{c.RequestTimeout + cfg.Consumer.MaxWaitTime, c.TLS}
-	cfg.Net.TLS.Enable = false // the dialer does it
+	// A fetch without records takes MaxWaitTime.
+	dialer{context.Background(), c.RequestTimeout + cfg.Consumer.MaxWaitTime, c.TLS}.use(cfg)
 	cfg.Consumer.Offsets.Initial = sarama.OffsetOldest
 	cfg.Consumer.Offsets.AutoCommit.Interval = c.CommitInterval
 	cfg.Consumer.IsolationLevel = sarama.ReadCommitted

@@ -7,30 +7,40 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
+
+	"github.com/IBM/sarama"
 )
 
-// groupDialer opens a consumer's connections. sarama has one read timeout for all answers, and joining a group may take
-// minutes: with that timeout, a broker that vanished would keep its partitions unread for as long.
-type groupDialer struct {
-	timeout time.Duration // of all other answers, and of connecting; a fetch without records takes MaxWaitTime
-	tls     *tls.Config   // nil: none
+// dialer replaces sarama's. Its connections end with ctx, and only answers about a group's members may take longer than
+// timeout: sarama has one read timeout for all answers, and joining a group may take minutes.
+type dialer struct {
+	ctx     context.Context //nolint:containedctx // of the connections
+	timeout time.Duration
+	tls     *tls.Config // nil: none
 }
 
-// Dial replaces sarama's dialer, and its TLS: the requests must be readable here.
-func (d groupDialer) Dial(network, address string) (net.Conn, error) {
+// use encrypts here, since the requests must be readable.
+func (d dialer) use(settings *sarama.Config) {
+	settings.Net.Proxy.Enable, settings.Net.Proxy.Dialer = true, d
+	settings.Net.TLS.Enable = false
+}
+
+// Dial is called for each connection.
+func (d dialer) Dial(network, address string) (net.Conn, error) {
 	plain := &net.Dialer{Timeout: d.timeout}
 	dial := plain.DialContext
 	if d.tls != nil {
 		dial = (&tls.Dialer{NetDialer: plain, Config: d.tls}).DialContext
 	}
-	conn, err := dial(context.Background(), network, address)
+	conn, err := dial(d.ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	return &groupConnection{Conn: conn, timeout: d.timeout}, nil
+	context.AfterFunc(d.ctx, func() { _ = conn.Close() })
+	return &timedConnection{Conn: conn, timeout: d.timeout}, nil
 }
 
-type groupConnection struct {
+type timedConnection struct {
 	net.Conn
 	timeout time.Duration
 	isLong  atomic.Bool // the last request joins a group
@@ -43,7 +53,7 @@ const (
 )
 
 // Write gets a whole request: its length, its kind and the rest.
-func (c *groupConnection) Write(request []byte) (int, error) {
+func (c *timedConnection) Write(request []byte) (int, error) {
 	if len(request) >= 6 {
 		kind := binary.BigEndian.Uint16(request[4:])
 		c.isLong.Store(kind == joinGroup || kind == syncGroup)
@@ -52,7 +62,7 @@ func (c *groupConnection) Write(request []byte) (int, error) {
 }
 
 // SetReadDeadline is called before each answer.
-func (c *groupConnection) SetReadDeadline(at time.Time) error {
+func (c *timedConnection) SetReadDeadline(at time.Time) error {
 	if soon := time.Now().Add(c.timeout); !c.isLong.Load() && soon.Before(at) {
 		at = soon
 	}

@@ -23,7 +23,7 @@ func (c *recordedConnection) SetReadDeadline(at time.Time) error {
 func TestOnlyJoiningAGroupMayTakeLong(t *testing.T) {
 	t.Parallel()
 	recorded := &recordedConnection{}
-	conn := &groupConnection{Conn: recorded, timeout: time.Second}
+	conn := &timedConnection{Conn: recorded, timeout: time.Second}
 	late := time.Now().Add(time.Hour)
 	for kind, isLong := range map[byte]bool{1: false, 8: false, 11: true, 12: false, 14: true} {
 		_, err := conn.Write([]byte{0, 0, 0, 2, 0, kind})

@@ -52,8 +52,8 @@ type Consumer struct {
 	joined time.Time // when the present membership began; zero: there is none
 	away   time.Time // since when there is none; zero: there never was one
 
-	last error     // the last failure in the log
-	met  time.Time // when a failure last came, logged or not
+	last error // the last failure, and when it came
+	met  time.Time
 }
 
 var (
@@ -334,19 +334,11 @@ func (c *Consumer) trouble(err error) {
 	if at, is := errors.AsType[*sarama.ConsumerError](err); is && c.claims[at.Partition] != nil {
 		c.claims[at.Partition].refused(classify(at.Err))
 	}
-	isNews := c.last == nil || textOf(err) != textOf(c.last) || time.Since(c.met) > troubleOver
-	if c.met = time.Now(); isNews {
-		c.last = err
-		c.log.Warn("consume failed, trying again", "code", failure.Examine(err).Code, "error", err)
+	code := failure.Examine(err).Code
+	isNews := c.last == nil || code != failure.Examine(c.last).Code || time.Since(c.met) > troubleOver
+	if c.last, c.met = err, time.Now(); isNews {
+		c.log.Warn("consume failed, trying again", "code", code, "error", err)
 	}
-}
-
-// textOf leaves out the partition of a transient failure: a broker has many.
-func textOf(err error) string {
-	if at, is := errors.AsType[*sarama.ConsumerError](err); is && failure.Classify(err) == failure.Transient {
-		return at.Err.Error()
-	}
-	return err.Error()
 }
 
 // Standings returns those of the partitions that this member owns, in no order.

@@ -67,12 +67,8 @@ type groupOffsets struct {
 	oldest, newest int64
 }
 
-func (o groupOffsets) isGone() bool {
-	return o.committed >= 0 && (o.committed < o.oldest || o.committed > o.newest)
-}
-
 func (o groupOffsets) next() int64 {
-	if o.committed < 0 || o.isGone() {
+	if o.committed < o.oldest || o.committed > o.newest {
 		return o.oldest
 	}
 	return o.committed

@@ -21,7 +21,7 @@ type claim struct {
 
 	ctx     context.Context //nolint:containedctx // parent of every message's
 	cancel  context.CancelCauseFunc
-	leaving context.Context //nolint:containedctx // ends when the claim must hand over no more
+	leaving context.Context //nolint:containedctx // ends when the claim may hand over no more
 	leave   context.CancelFunc
 
 	records []*sarama.ConsumerMessage // taken and not handled, in order
@@ -122,8 +122,7 @@ func (p *claim) work() {
 // comingLimit is how long a batch waits for records that the client is reading.
 const comingLimit = 5 * time.Millisecond
 
-// gather takes a batch; false when the partition moves. sarama delivers records singly: without a look at the log's
-// end, the scheduler would decide the size of a batch.
+// gather takes a batch; false when the partition moves. sarama delivers records singly, so it looks at the log's end.
 func (p *claim) gather() bool {
 	cfg, source := p.consumer.cfg, p.source.Messages()
 	bytes := 0

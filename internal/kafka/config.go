@@ -193,8 +193,6 @@ func (c ConsumerConfig) Validate() error {
 	switch {
 	case c.Group == "":
 		return errors.New("group: a consumer group is needed")
-	case c.Batch < 0:
-		return fmt.Errorf("batch: %d is negative", c.Batch)
 	case 2*c.DrainTimeout >= c.RebalanceTimeout:
 		return fmt.Errorf("rebalance timeout %s does not exceed twice the drain timeout %s", c.RebalanceTimeout,
 			c.DrainTimeout)

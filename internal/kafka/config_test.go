@@ -116,7 +116,6 @@ func TestConsumerConfigurationIsChecked(t *testing.T) {
 		"a consumer group is":     func(c *kafka.ConsumerConfig) { c.Group = "" },
 		"twice the drain timeout": func(c *kafka.ConsumerConfig) { c.DrainTimeout = time.Minute },
 		"Heartbeat.Interval":      func(c *kafka.ConsumerConfig) { c.HeartbeatInterval = time.Minute },
-		"-1 is negative":          func(c *kafka.ConsumerConfig) { c.Batch = -1 },
 		"SASL mechanism":          func(c *kafka.ConsumerConfig) { c.User, c.Password, c.Mechanism = "u", "p", "magic" },
 	} {
 		cfg := valid

@@ -22,18 +22,18 @@ import (
 // comes again.
 //
 // ctx and the messages' contexts end when the partition is lost. Each message's context has its [event.Origin]. Ack and
-// Nack have no effect. The slice is valid until the handler returns; the messages may be kept.
+// Nack have no effect. The slice is valid until the handler returns.
 type Handler func(ctx context.Context, batch []*message.Message) (handled int, err error)
 
 // Consumer is a member of a consumer group: watermill-kafka's Subscriber, which hands over many messages at a time.
 //
 // Guaranteed: the messages of a partition come by offset, to one call at a time. An offset is committed only when it
-// and all before it were handled; the rest comes again after a pause, before newer ones. Every record is handed over,
-// with any content. When a partition moves or the member stops, the running call may finish for DrainTimeout; a lost
-// membership cancels it. For records that come again after a loss, see [ConsumerConfig.Points].
+// and all before it were handled; the rest comes again after a pause. Every record is handed over, with any content.
+// When a partition moves or the member stops, the running call may finish for DrainTimeout; a lost membership cancels
+// it.
 //
-// Not guaranteed: that a message is handled once. A damaged batch on the log stops the partitions of its broker, and
-// Healthy reports it. A panic of the handler is not caught.
+// Not guaranteed: that a message is handled once. A damaged batch stops the partitions of its broker. A panic of the
+// handler is not caught.
 type Consumer struct {
 	cfg    ConsumerConfig
 	handle Handler
@@ -57,8 +57,7 @@ type Consumer struct {
 }
 
 var (
-	// ErrFenced ends [Consumer.Run]: another process uses the same [ConsumerConfig.InstanceID]. To rejoin would remove
-	// that one.
+	// ErrFenced ends [Consumer.Run]: another process uses the same [ConsumerConfig.InstanceID].
 	ErrFenced = errors.New("another member has taken the instance id")
 	// ErrOffsetGone is why a partition is not read: its next records were removed from the log. An operator decides
 	// (kafka-consumer-groups --reset-offsets).
@@ -146,8 +145,7 @@ func (c *Consumer) watch(ctx context.Context) {
 
 var errNotLeft = errors.New("the group has not answered; its session timeout frees the member")
 
-// awaitLeft waits for owned partitions and their commits, but not for a coordinator that owes a joining member its
-// answer: that may take until all others have joined.
+// awaitLeft waits for owned partitions and their commits, but not for the answer to a join: it may wait for all others.
 func (c *Consumer) awaitLeft(left <-chan struct{}) error {
 	for {
 		isOut := c.memberSince().IsZero() // partitions are given back before [groupHandler.Cleanup]
@@ -162,8 +160,7 @@ func (c *Consumer) awaitLeft(left <-chan struct{}) error {
 	}
 }
 
-// leaveGroup does for an instance id what sarama does only without one. Otherwise its partitions wait for the session's
-// end.
+// leaveGroup does what sarama does only without an instance id. Otherwise partitions wait for the session's end.
 func (c *Consumer) leaveGroup() error {
 	if c.cfg.InstanceID == "" {
 		return nil
@@ -263,8 +260,7 @@ func (h *groupHandler) ConsumeClaim(session sarama.ConsumerGroupSession, source 
 	return nil
 }
 
-// watchedStrategy reports an assignment early: sarama closes a partition's channel after its buffered records, too late
-// for a busy claim.
+// watchedStrategy reports an assignment early: sarama closes a claim's channel only after its buffered records.
 type watchedStrategy struct {
 	cooperative
 	consumer *Consumer
@@ -318,7 +314,7 @@ func (l troubleLog) With(watermill.LogFields) watermill.LoggerAdapter { return l
 // troubleOver is the silence after which the same failure is logged again.
 const troubleOver = 5 * time.Minute
 
-// trouble logs a repeated failure once: a broker that is down for an hour is one line.
+// trouble logs a repeated failure once.
 func (c *Consumer) trouble(err error) {
 	if errors.Is(err, sarama.ErrFencedInstancedId) {
 		c.cancel(fmt.Errorf("consume as %s: %w %q", c.cfg.Group, ErrFenced, c.cfg.InstanceID))

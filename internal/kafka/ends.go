@@ -27,7 +27,7 @@ func (placing) WrapSyncProducer(_ *sarama.Config, p sarama.SyncProducer) sarama.
 type placingProducer struct{ sarama.SyncProducer }
 
 // SendMessage stores the record's place where the context asks for it. The broker's time replaces this one, unless the
-// topic has the producer's. Kafka counts milliseconds.
+// topic has the producer's.
 func (p placingProducer) SendMessage(msg *sarama.ProducerMessage) (partition int32, offset int64, err error) {
 	msg.Timestamp = time.Now().Truncate(time.Millisecond)
 	partition, offset, err = p.SyncProducer.SendMessage(msg)
@@ -53,7 +53,7 @@ func (*Publisher) PartitionOf(key string, partitions int32) int32 {
 }
 
 // EachEnd calls each with a partition's first offset and the one after its last, or with an error: partition -1 for a
-// topic that it cannot ask for. It does not retry; a partition without a leader has an error.
+// whole topic. It does not retry.
 func (p *Publisher) EachEnd(
 	ctx context.Context, topics []string, each func(topic string, partition int32, start, end int64, err error),
 ) error {
@@ -82,8 +82,8 @@ func (p *Publisher) EachEnd(
 	})
 }
 
-// ReadLog returns the first records from one offset to before another. Each message's context has its record's place.
-// Unlike a consumer it reads every offset: those of open and aborted transactions, and of the marks that end one.
+// ReadLog returns the first records from one offset to before another, of every offset: also of open and aborted
+// transactions, and of the marks that end one. Each message's context has its record's place.
 func (p *Publisher) ReadLog(
 	ctx context.Context, topic string, partition int32, from, to int64,
 ) (records []*message.Message, err error) {

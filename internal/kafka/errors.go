@@ -21,7 +21,7 @@ var (
 )
 
 // PublishError lists the messages of a call that failed; the others are acknowledged. A failure that a retry cannot
-// change, such as a too large record, has a method Permanent that returns true. An unknown topic is not permanent.
+// change, such as a too large record, has a method Permanent that returns true.
 type PublishError struct {
 	Topic  string
 	Failed map[int]error // index in the call -> why
@@ -44,8 +44,7 @@ func (e *PublishError) Unwrap() []error {
 	return errs
 }
 
-// permanent are the answers that a retry does not change. Others are transient: leaders, groups and quotas change, and
-// operators repair rights and settings.
+// permanent are the answers that a retry does not change. Operators repair rights and settings.
 var permanent = []sarama.KError{
 	sarama.ErrMessageSizeTooLarge, sarama.ErrMessageSetSizeTooLarge, sarama.ErrUnsupportedForMessageFormat,
 	sarama.ErrUnsupportedCompressionType, sarama.ErrPolicyViolation, sarama.ErrInvalidRecord,

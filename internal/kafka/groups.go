@@ -25,9 +25,8 @@ type Lag struct {
 
 // ReadLag returns a group's lag in every partition of a topic: the same on every instance, and right when no member
 // runs. A record is handled if the committed offset or the point is above it. Without points, or while their database
-// does not answer, a group that keeps up lags by its last [ConsumerConfig.CommitInterval]. ReadLag ends with ctx, and
-// fails when a broker does not answer within [Config.RequestTimeout]. With an error it returns no lag, since the sum of
-// some partitions would be too small.
+// does not answer, a group that keeps up lags by its last [ConsumerConfig.CommitInterval]. With an error it returns no
+// lag.
 func ReadLag(ctx context.Context, cfg Config, group, topic string, points Points) (lags []Lag, err error) {
 	err = Ask(ctx, cfg, "read lag of "+group+" in "+topic, func(c Cluster) error {
 		found, err := c.groupOffsets(group, topic)
@@ -101,7 +100,7 @@ func (c Cluster) groupOffsets(group, topic string, partitions ...int32) (found [
 
 // GroupsBehind returns the groups that have read from a topic but not to its end, with their waiting offsets.
 // Partitions without a committed offset count from the beginning. It waits up to RequestTimeout for brokers that load
-// their groups. It returns by the deadline of ctx, or after a few request timeouts.
+// their groups.
 func GroupsBehind(ctx context.Context, cfg Config, topic string) (map[string]int64, error) {
 	behind := map[string]int64{}
 	err := Ask(ctx, cfg, "ask for groups behind", func(c Cluster) error {

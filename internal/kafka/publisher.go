@@ -15,6 +15,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill"
 	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/ThreeDotsLabs/watermill/message"
+	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
@@ -24,11 +25,9 @@ import (
 // connects on first use and is safe for concurrent use.
 //
 // Guaranteed: the messages of a key are on the log in the order of the call. After a failure the later ones of its key
-// are not sent, so sending the rest again completes the call. An acknowledged message is on all in-sync replicas. A
-// message that the broker refuses fails alone.
+// are not sent. An acknowledged message is on all in-sync replicas. A message that the broker refuses fails alone.
 //
-// Not guaranteed: that a message is written once. A repetition after a lost acknowledgement is written again, and a
-// late append may follow newer records.
+// Not guaranteed: that a message is written once.
 type Publisher struct {
 	cfg     Config
 	log     *slog.Logger
@@ -101,21 +100,20 @@ func (p *Publisher) send(ctx context.Context, c *call) {
 	}
 	defer conn.inUse.RUnlock()
 	c.use(conn)
-	mayGoOn := func() bool { return ctx.Err() == nil && p.closing.Err() == nil }
+	isOpen := func() bool { return ctx.Err() == nil && p.closing.Err() == nil }
 	keys := c.byKey()
-	var sending sync.WaitGroup
-	places := make(chan struct{}, maxKeys)
+	var sending errgroup.Group
+	sending.SetLimit(maxKeys)
 	refused := make([][]int, len(keys))
 	for n, indexes := range keys {
-		places <- struct{}{}
-		sending.Go(func() {
-			defer func() { <-places }()
-			refused[n] = c.sendKey(mayGoOn, indexes, false)
+		sending.Go(func() error {
+			refused[n] = c.sendKey(isOpen, indexes, false)
+			return nil
 		})
 	}
-	sending.Wait()
+	_ = sending.Wait()
 	for _, indexes := range refused {
-		c.sendKey(mayGoOn, indexes, true)
+		c.sendKey(isOpen, indexes, true)
 	}
 	conn.tookNothing.Store(!slices.Contains(c.results, nil))
 }
@@ -257,11 +255,10 @@ func (c *call) use(conn *connection) {
 	c.conn, c.repeats = conn, conn.repeats.Load()
 }
 
-// sendKey returns the messages to send once more, record by record: the broker refuses a batch because of one record,
-// and the others succeed alone. Until then none of them has failed.
-func (c *call) sendKey(mayGoOn func() bool, indexes []int, areAlone bool) (refused []int) {
+// sendKey returns the messages to send once more, record by record: a broker refuses a batch because of one record.
+func (c *call) sendKey(isOpen func() bool, indexes []int, areAlone bool) (refused []int) {
 	for n, i := range indexes {
-		if !c.begin(mayGoOn, i) {
+		if !c.begin(isOpen, i) {
 			return nil
 		}
 		err := c.conn.Publish(c.topic, c.msgs[i])
@@ -291,10 +288,10 @@ func explain(err error) error {
 }
 
 // begin asks under the lock: a message that begins after the call's end would be missing in its result.
-func (c *call) begin(mayGoOn func() bool, i int) bool {
+func (c *call) begin(isOpen func() bool, i int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if mayGoOn() {
+	if isOpen() {
 		c.results[i] = errUnderWay
 		return true
 	}

@@ -22,9 +22,8 @@ type Topic struct {
 }
 
 // EnsureTopics creates missing topics and waits up to RequestTimeout for the leaders of each. An existing topic keeps
-// its retention and partitions, since added partitions break the order of keys. The broker sets the times of records:
-// with a producer's wrong clock, retention would delete them early. It tries every topic and returns all errors.
-// Processes may call it concurrently.
+// its retention and partitions. The broker sets the times of records: by a producer's wrong clock, retention would
+// delete them early. It tries every topic and returns all errors. Processes may call it concurrently.
 func EnsureTopics(ctx context.Context, cfg Config, topics ...Topic) error {
 	return Ask(ctx, cfg, "ensure topics", func(c Cluster) error {
 		var problems []error
@@ -79,8 +78,7 @@ func (c Cluster) stampByBroker(topic string) error {
 // TopicState is an existing topic.
 type TopicState struct {
 	Partitions int32
-	// Retention is how long the broker keeps records; negative: for ever, as in a topic that is only compacted. The broker
-	// drops whole segments, so a record may outlive it.
+	// Retention is how long the broker keeps records; negative: for ever, as in a topic that is only compacted.
 	Retention time.Duration
 	// CreateTime reports that producers set the time of a record; see [EnsureTopics].
 	CreateTime bool
@@ -115,43 +113,34 @@ func DescribeTopics(ctx context.Context, cfg Config, topics ...string) (map[stri
 	return found, err
 }
 
-func (c Cluster) readSettings(topic string) (map[string]string, error) {
-	asked := []*sarama.ConfigResource{{Type: sarama.TopicResource, Name: topic}}
-	found, err := c.admin.DescribeConfigs(asked, sarama.DescribeConfigsOptions{})
-	values := map[string]string{}
-	for _, resource := range found {
-		if resource.ErrorCode != sarama.ErrNoError {
-			err = errors.Join(err, resource.ErrorCode)
-		}
-		for _, setting := range resource.Configs {
-			values[setting.Name] = setting.Value
-		}
-	}
-	return values, err
-}
-
 func (c Cluster) describe(topic string) (s TopicState, err error) {
 	partitions, err := c.Partitions(topic)
 	if err != nil {
 		return s, err
 	}
-	values, err := c.readSettings(topic)
+	asked := []*sarama.ConfigResource{{Type: sarama.TopicResource, Name: topic}}
+	found, err := c.admin.DescribeConfigs(asked, sarama.DescribeConfigsOptions{})
+	if err == nil && len(found) != 1 {
+		err = sarama.ErrIncompleteResponse
+	}
+	if err == nil && found[0].ErrorCode != sarama.ErrNoError {
+		err = found[0].ErrorCode
+	}
 	if err != nil {
 		return s, err
 	}
-	ms, err := strconv.ParseInt(values[retentionSetting], 10, 64)
-	if err != nil {
-		return s, fmt.Errorf("parse %s: %w", retentionSetting, err)
+	values := map[string]string{}
+	for _, setting := range found[0].Configs {
+		values[setting.Name] = setting.Value
 	}
+	ms, noRetention := strconv.ParseInt(values[retentionSetting], 10, 64)
+	maxBytes, noSize := strconv.Atoi(values[maxBytesSetting])
 	s = TopicState{
-		Partitions: int32(len(partitions)), CreateTime: values[timestampSetting] != logAppendTime,
+		Partitions: int32(len(partitions)), MaxBytes: maxBytes, CreateTime: values[timestampSetting] != logAppendTime,
 		Retention: time.Duration(ms) * time.Millisecond,
 	}
 	if ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) || values[cleanupSetting] == "compact" {
 		s.Retention = -1
 	}
-	if s.MaxBytes, err = strconv.Atoi(values[maxBytesSetting]); err != nil {
-		return s, fmt.Errorf("parse %s: %w", maxBytesSetting, err)
-	}
-	return s, nil
+	return s, errors.Join(noRetention, noSize)
 }

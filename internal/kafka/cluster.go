@@ -64,7 +64,7 @@ func newClient(ctx context.Context, cfg Config, settings *sarama.Config) (sarama
 	return sarama.NewClient(cfg.Brokers, settings)
 }
 
-// Ping asks the cluster for its metadata. It returns by the deadline of ctx.
+// Ping asks the cluster for its metadata.
 func Ping(ctx context.Context, cfg Config) error {
 	return Ask(ctx, cfg, "ping brokers", func(Cluster) error { return nil })
 }
@@ -121,8 +121,7 @@ func (c Cluster) Offsets(topic string, partitions []int32, which int64) ([]int64
 	return offsets, nil
 }
 
-// listOffsets asks once for all topics: a broker that does not answer costs one timeout. It is an error of each of its
-// partitions.
+// listOffsets asks once for all topics, so that a silent broker costs one timeout.
 func (c Cluster) listOffsets(
 	partitions map[string][]int32, which int64,
 ) (offsetOf func(topic string, partition int32) (int64, error)) {

@@ -17,15 +17,14 @@ type Config struct {
 	Brokers []string
 	// ClientID names this process in the broker's logs and quotas. Default "twinbox".
 	ClientID string
-	// PublishTimeout bounds one call of Publish, retries included. After it, records without an acknowledgement have an
-	// unknown outcome. A relay's lease must be longer. Default 10 s.
+	// PublishTimeout bounds one call of Publish, retries included. A relay's lease must be longer. Default 10 s.
 	PublishTimeout time.Duration
 	// RetryFor bounds the retries of one partition. Default half of PublishTimeout.
 	RetryFor time.Duration
 	// RequestTimeout bounds one request to a broker, connecting included. Default 4 s.
 	RequestTimeout time.Duration
-	// MaxMessageBytes bounds a record and a partition's batch, before compression. It must be below the broker's
-	// message.max.bytes. Default 1,000,000.
+	// MaxMessageBytes bounds a record and a batch, before compression: below the broker's message.max.bytes. Default
+	// 1,000,000.
 	MaxMessageBytes int
 	// TLS, when set, encrypts every connection.
 	TLS *tls.Config
@@ -59,9 +58,9 @@ func (c Config) Validate() error {
 // Client returns the settings that producing, consuming and administration share.
 //
 //	setting                     otherwise
-//	Version                     old request versions, which Kafka 4 refuses
-//	AllowAutoTopicCreation      a misspelt topic is created with one partition
-//	Metadata.Full               every client holds the metadata of all topics
+//	Version                     requests that Kafka 4 refuses
+//	AllowAutoTopicCreation      a misspelt topic is created
+//	Metadata.Full               every client holds all topics' metadata
 //	Metadata.RefreshFrequency   added partitions stay unread for ten minutes
 //	Net.*Timeout                30 s for a broker that vanished
 func (c Config) Client() *sarama.Config {
@@ -83,13 +82,13 @@ func (c Config) Client() *sarama.Config {
 // Producer returns the settings under which [Publisher] writes records.
 //
 //	setting              otherwise
-//	RequiredAcks         an acknowledged record is lost when the leader fails
+//	RequiredAcks         acknowledged records are lost with the leader
 //	Idempotent           a retry after a lost answer writes records twice
 //	MaxOpenRequests      a retry overtakes the next batch: order lost
 //	Retry                a leader election of a second fails the call
 //	Metadata.Retry.Max   the search for a leader blocks other partitions
 //	Producer.Timeout     the socket fails before the broker reports late replicas
-//	Partitioner          a Java producer puts a key elsewhere (9,208 of 10,000)
+//	Partitioner          a Java producer puts a key elsewhere
 //	Compression          more bytes; zstd halves the rate (BenchmarkPublish)
 //	MaxMessageBytes      the broker refuses what the client accepted
 func (c Config) Producer() *sarama.Config {
@@ -116,8 +115,7 @@ func (c Config) Producer() *sarama.Config {
 	return cfg
 }
 
-// maxBatchMemory bounds one batch after decompression: 1 MB of compressed zeros could become gigabytes. Reading takes
-// up to four times as much per partition. Producers fill batches of at most 1 MB.
+// maxBatchMemory bounds one batch after decompression. Producers fill batches of at most 1 MB.
 const maxBatchMemory = 16 << 20
 
 // Set before sarama's goroutines start, since they read it.
@@ -129,10 +127,10 @@ type ConsumerConfig struct {
 	// Group is the consumer group. Required. With the environment in its name, two of them never share offsets.
 	Group string
 	// InstanceID is the member's group.instance.id: a restarted process gets its partitions back immediately. Two running
-	// processes must not share one. Default "": the broker invents a name.
+	// processes must not share one. Default "": none.
 	InstanceID string
-	// SessionTimeout is how long a dead member keeps its partitions. Default 10 s. A broker with a quota for this client
-	// holds heartbeats back too, up to 11 s by its defaults: then more than that.
+	// SessionTimeout is how long a dead member keeps its partitions. Default 10 s; with a quota more than the 11 s for
+	// which a broker holds heartbeats back.
 	SessionTimeout time.Duration
 	// HeartbeatInterval is how fast a member learns of a rebalance; at most a third of SessionTimeout. Default 1 s.
 	HeartbeatInterval time.Duration
@@ -140,8 +138,8 @@ type ConsumerConfig struct {
 	RebalanceTimeout time.Duration
 	// CommitInterval is how often acknowledged offsets are committed: a crash repeats that much. Default 1 s.
 	CommitInterval time.Duration
-	// DrainTimeout is how long a running call may finish when its partition moves or the member closes. After its context
-	// ends it gets the same time again. Less than half of RebalanceTimeout. Default 5 s.
+	// DrainTimeout is how long a running call may finish when its partition moves or the member closes, and again after
+	// its context ended. Less than half of RebalanceTimeout. Default 5 s.
 	DrainTimeout time.Duration
 	// Backoff is the first pause after a failure; it doubles, up to 20 times as long for the group and 50 times for a
 	// handler. Default 100 ms.
@@ -150,15 +148,14 @@ type ConsumerConfig struct {
 	Batch int
 	// MaxBytes bounds the keys, values and headers of a batch; the message that exceeds it is the last. Default 4,000,000.
 	MaxBytes int
-	// UnhealthyAfter is how long [Consumer.Healthy] tolerates no consumption; a third of it for a known reason. Default 30
-	// s.
+	// UnhealthyAfter is how long [Consumer.Healthy] tolerates no consumption; for a known reason a third. Default 30 s.
 	UnhealthyAfter time.Duration
 
-	// Points stores which records have outcomes in the handler's database. With it, records are read again after the
-	// database or the broker went back. Default: none.
+	// Points is the handler's database. With it, records are read again after it or the broker went back, and a partition
+	// whose next record was removed is not read. Default: none.
 	Points Points
-	// LookEvery is how often points and positions are compared, also without new records, and how soon a member with an
-	// InstanceID looks for partitions without an owner. Default 5 s.
+	// LookEvery is how often points and positions are compared, and how soon a member with an InstanceID looks for
+	// partitions without an owner. Default 5 s.
 	LookEvery time.Duration
 	// Lost is called after the last call for a partition that moved. Optional.
 	Lost func(topic string, partition int32)
@@ -215,18 +212,17 @@ const (
 //
 //	setting               otherwise
 //	Offsets.Initial       records from before the group's first start are never read
-//	ResetInvalidOffsets   one partition whose offset is gone keeps the group from all others;
-//	                      [Consumer] compares the offsets, a stock subscriber rereads without notice
+//	ResetInvalidOffsets   one partition whose offset is gone keeps the group from all others
 //	IsolationLevel        records of aborted transactions are delivered
 //	Offsets.AutoCommit    a crash repeats more
 //	GroupStrategies       every rebalance stops all partitions
 //	Session.Timeout       45 s (Kafka's default) without an owner after a crash
 //	Heartbeat.Interval    a joiner waits 3 s for the others
 //	Rebalance.Timeout     if shorter than a handler's drain, the member is removed
-//	ChannelBufferSize     batches are split; with small ones, partitions wait for each other
+//	ChannelBufferSize     batches are split, and partitions wait for each other
 //	Net.ReadTimeout       joining a group, which may take Rebalance.Timeout, fails
-//	Net.Proxy             a broker that vanished is waited for as long as for joining
-//	Return.Errors         errors go to sarama's logger, which discards them
+//	Net.Proxy             a vanished broker is waited for as long as for joining
+//	Return.Errors         sarama's logger discards errors
 //	Fetch.Default         1 MiB of each partition: twice the memory, no faster
 //	Fetch.MaxBytes        one answer holds up to 50 MiB
 //	Retry.Backoff         2 s without records after a leader moves

@@ -37,7 +37,7 @@ func (p placingProducer) SendMessage(msg *sarama.ProducerMessage) (partition int
 	return partition, offset, err
 }
 
-// murmur2 serves all calls: a new partitioner takes 10 us for its random source.
+// murmur2 serves all calls: a new partitioner is slow.
 var murmur2 = sarama.NewMurmur2Partitioner("")
 
 // PartitionOf returns a key's partition of so many, as Java clients have it.

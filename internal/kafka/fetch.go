@@ -83,7 +83,7 @@ func (c Cluster) oldestAfter(topic string, partition int32, offset int64, outOfR
 }
 
 // fetch bypasses sarama's consumer, which does not report the end of the log. next is the offset after the read
-// batches. ReadUncommitted includes the marks that end transactions, as records.
+// batches.
 func (c Cluster) fetch(
 	topic string, partition int32, offset int64, bytes int32, isolation sarama.IsolationLevel,
 ) (records []*sarama.ConsumerMessage, next int64, err error) {

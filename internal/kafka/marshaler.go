@@ -10,8 +10,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Marshaler maps a Watermill message to a Kafka record and back: CloudEvents 1.0, binary mode. The stock publisher and
-// subscriber can use it too.
+// Marshaler maps a Watermill message to a Kafka record and back: CloudEvents 1.0, binary mode.
 //
 //	message UUID      -> headers ce_id and [event.HeaderWatermillID]; absent when empty
 //	message metadata  -> headers: CloudEvents attributes in a fixed order, then the rest by name
@@ -38,7 +37,7 @@ func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMe
 }
 
 // Unmarshal never fails. If a header occurs twice, the metadata keeps the last; [event.Origin] keeps all. A missing key
-// or value becomes empty. A header named like [event.KeyMetadata] does not replace the record key.
+// or value becomes empty.
 func (Marshaler) Unmarshal(from *sarama.ConsumerMessage) (*message.Message, error) {
 	return decode(context.Background(), "", from, nil), nil
 }
@@ -58,7 +57,7 @@ func decode(ctx context.Context, group string, r *sarama.ConsumerMessage, from *
 }
 
 // Origin is a middleware for handlers on watermill-kafka's stock Subscriber. It gives the inbox a record's place and
-// key, for dead letters and for a record that ends its process.
+// key.
 func Origin(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		ctx := msg.Context()

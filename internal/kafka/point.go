@@ -11,15 +11,15 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Points is the database of a group's handler. It stores a point per topic-partition, which the handler moves in the
-// transaction of each outcome. A point below the owner's position shows that the database went back.
+// Points is a handler's database. It stores a point per topic-partition, which the handler moves in the transaction of
+// each outcome. A point below the owner's position shows that the database went back.
 type Points interface {
 	// ReadPoints returns the points of a topic's partitions; one without a point is missing.
 	ReadPoints(ctx context.Context, topic string) (map[int32]event.Point, error)
 	// BeginPoint stores a topic-partition's first point and returns it, or returns the stored one.
 	BeginPoint(ctx context.Context, topic string, partition int32, first event.Point) (event.Point, error)
-	// RewindPoint replaces the point from by a lower one, because all of the log is read again: its records are not those
-	// of the point. It reports whether from was the stored one.
+	// RewindPoint replaces the point from by a lower one, because all of the log is read again. It reports whether from
+	// was the stored one.
 	RewindPoint(ctx context.Context, topic string, partition int32, from, to event.Point) (bool, error)
 	// Rewound is called when records are read again because the database or the broker went back.
 	Rewound(cause string)
@@ -137,7 +137,7 @@ func (c *Consumer) decideStart(ctx context.Context, partition int32) (s start, e
 		switch {
 		case point.Next < at.oldest:
 			return at.gone(point.Next)
-		case !(exists && matches) && at.committed >= 0 && at.committed < at.oldest:
+		case (!exists || !matches) && at.committed >= 0 && at.committed < at.oldest:
 			return at.gone(at.committed)
 		case !matches:
 			s.cause = CauseBroker

@@ -69,8 +69,8 @@ func (p *claim) fail(err error) {
 	}
 }
 
-// Pausing reports that a handler's call waits: an attempt failed with err, or, with nil, none fails any more. ctx is the
-// handler's or a message's; any other is ignored. The call does not count as running until resumed is called.
+// Pausing reports that a handler's call waits: an attempt failed with err, or, with nil, none fails any more. ctx is
+// the handler's or a message's; any other is ignored. The call does not count as running until resumed is called.
 func Pausing(ctx context.Context, err error) (resumed func()) {
 	p, ok := ctx.Value(claimKey{}).(*claim)
 	if !ok {

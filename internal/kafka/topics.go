@@ -94,7 +94,7 @@ const (
 	logAppendTime    = "LogAppendTime"
 )
 
-// DescribeTopics leaves out missing topics. It returns by the deadline of ctx, or after a few request timeouts.
+// DescribeTopics leaves out missing topics.
 func DescribeTopics(ctx context.Context, cfg Config, topics ...string) (map[string]TopicState, error) {
 	found := make(map[string]TopicState, len(topics))
 	err := Ask(ctx, cfg, "describe topics", func(c Cluster) error {

@@ -63,7 +63,7 @@ func (p *Publisher) Publish(topic string, msgs ...*message.Message) error {
 // PublishContext is [Publisher.Publish] that also returns when ctx ends. An unsent message, or one whose answer is only
 // slow, has not failed: its error has a method Unfinished that returns true.
 func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
-	_, err := p.PublishAcked(ctx, topic, msgs...)
+	_, err := p.publish(ctx, newCall(topic, msgs))
 	return err
 }
 
@@ -72,12 +72,20 @@ func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*m
 func (p *Publisher) PublishAcked(
 	ctx context.Context, topic string, msgs ...*message.Message,
 ) (repeated bool, err error) {
-	if len(msgs) == 0 {
+	c := newCall(topic, msgs)
+	c.places = make([]event.Origin, len(msgs))
+	for i, msg := range msgs {
+		msg.SetContext(context.WithValue(msg.Context(), placeKey{}, &c.places[i]))
+	}
+	return p.publish(ctx, c)
+}
+
+func (p *Publisher) publish(ctx context.Context, c *call) (repeated bool, err error) {
+	if len(c.msgs) == 0 {
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, p.cfg.PublishTimeout, ErrTimeout)
 	defer cancel()
-	c := newCall(topic, msgs)
 	sent := make(chan struct{})
 	go func() { // Watermill's Publish takes no context, so it may outlive this call
 		defer close(sent)
@@ -212,7 +220,7 @@ func (p *Publisher) Close() error {
 type call struct {
 	topic  string
 	msgs   []*message.Message
-	places []event.Origin // of the records of acknowledged messages
+	places []event.Origin // of the records of acknowledged messages; nil: not asked for
 
 	mu      sync.Mutex
 	results []error // of each message; nil: acknowledged
@@ -221,14 +229,7 @@ type call struct {
 }
 
 func newCall(topic string, msgs []*message.Message) *call {
-	c := &call{
-		topic: topic, msgs: msgs, places: make([]event.Origin, len(msgs)),
-		results: slices.Repeat([]error{errWaiting}, len(msgs)),
-	}
-	for i, msg := range msgs {
-		msg.SetContext(context.WithValue(msg.Context(), placeKey{}, &c.places[i]))
-	}
-	return c
+	return &call{topic: topic, msgs: msgs, results: slices.Repeat([]error{errWaiting}, len(msgs))}
 }
 
 var errWaiting, errUnderWay = errors.New("its turn has not come"), errors.New("its answer has not come")
@@ -319,7 +320,9 @@ func (c *call) result(cause error) (repeated bool, err error) {
 	for i, err := range c.results {
 		switch {
 		case err == nil:
-			c.msgs[i].SetContext(event.WithOrigin(c.msgs[i].Context(), c.places[i]))
+			if c.places != nil {
+				c.msgs[i].SetContext(event.WithOrigin(c.msgs[i].Context(), c.places[i]))
+			}
 			continue
 		case errors.Is(err, errWaiting):
 			err = &pendingError{cause: cause, unfinished: true}

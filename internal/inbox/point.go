@@ -57,38 +57,16 @@ func (in *Inbox) ReadPoints(ctx context.Context, topic string) (map[int32]event.
 	return points, nil
 }
 
-const insertPoint = `
-insert into public.inbox_point as p (consumer, topic, partition, next_offset, time) values ($1, $2, $3, $4, $5)
-on conflict (consumer, topic, partition) do update set next_offset = p.next_offset
-returning next_offset, time`
+const storePoint = `
+insert into public.inbox_point (consumer, topic, partition, next_offset, time) values ($1, $2, $3, $4, $5)
+on conflict (consumer, topic, partition) do update set next_offset = excluded.next_offset, time = excluded.time`
 
-// BeginPoint stores a topic-partition's first point, or returns the existing one.
-func (in *Inbox) BeginPoint(
-	ctx context.Context, topic string, partition int32, first event.Point,
-) (point event.Point, err error) {
-	err = in.cfg.Pool.QueryRow(ctx, insertPoint, in.cfg.Consumer, topic, partition, first.Next, first.Time).
-		Scan(&point.Next, &point.Time)
-	if err != nil {
-		return point, fmt.Errorf("store first point: %w", err)
+// StorePoint stores a topic-partition's first point, or puts it back before all of a log is read again.
+func (in *Inbox) StorePoint(ctx context.Context, topic string, partition int32, to event.Point) error {
+	if _, err := in.cfg.Pool.Exec(ctx, storePoint, in.cfg.Consumer, topic, partition, to.Next, to.Time); err != nil {
+		return fmt.Errorf("store point: %w", err)
 	}
-	return point, nil
-}
-
-const rewindPoint = `
-update public.inbox_point set next_offset = $6, time = $7
-where consumer = $1 and topic = $2 and partition = $3 and next_offset = $4 and time = $5`
-
-// RewindPoint replaces the point from by a lower one, before all of a log is read again. It reports whether from was
-// stored.
-func (in *Inbox) RewindPoint(
-	ctx context.Context, topic string, partition int32, from, to event.Point,
-) (isRewound bool, err error) {
-	tag, err := in.cfg.Pool.Exec(ctx, rewindPoint, in.cfg.Consumer, topic, partition,
-		from.Next, from.Time, to.Next, to.Time)
-	if err != nil {
-		return false, fmt.Errorf("rewind point: %w", err)
-	}
-	return tag.RowsAffected() == 1, nil
+	return nil
 }
 
 // Rewound counts a topic-partition that is read again because its database or its broker went back.

@@ -47,43 +47,17 @@ func (b *bundle) requirePoint(t *testing.T, next, at int64) {
 	require.Equal(t, map[int32]event.Point{2: {Next: next, Time: at}}, points)
 }
 
-func TestTheFirstPointOfTwoOwners(t *testing.T) {
+func TestAPointBeginsAndIsPutBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	in := b.Inbox(t)
-	for range 2 {
-		point, err := in.BeginPoint(t.Context(), "topic-1", 2, event.Point{Next: 7, Time: 70})
-		require.NoError(t, err)
-		require.Equal(t, event.Point{Next: 7, Time: 70}, point)
+	for _, point := range []event.Point{{Next: 7, Time: 70}, {Next: 3, Time: event.ReadAgain}} {
+		require.NoError(t, in.StorePoint(t.Context(), "topic-1", 2, point))
+		b.requirePoint(t, point.Next, point.Time)
 	}
-	point, err := in.BeginPoint(t.Context(), "topic-1", 2, event.Point{Next: 3})
-	require.NoError(t, err)
-	require.Equal(t, event.Point{Next: 7, Time: 70}, point)
 	points, err := in.ReadPoints(t.Context(), "another")
 	require.NoError(t, err)
 	require.Empty(t, points)
-}
-
-// Only the owner that looked at the stored point may put it back.
-func TestAPointIsPutBack(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	in := b.Inbox(t)
-	stored := event.Point{Next: 7, Time: 70}
-	_, err := in.BeginPoint(t.Context(), "topic-1", 2, stored)
-	require.NoError(t, err)
-	back := event.Point{Next: 3, Time: event.ReadAgain}
-	for _, c := range []struct {
-		from event.Point
-		want bool
-	}{{event.Point{Next: 8, Time: 70}, false}, {event.Point{Next: 7, Time: 71}, false}, {stored, true}, {stored, false}} {
-		isRewound, err := in.RewindPoint(t.Context(), "topic-1", 2, c.from, back)
-		require.NoError(t, err)
-		require.Equal(t, c.want, isRewound, c.from)
-	}
-	points, err := in.ReadPoints(t.Context(), "topic-1")
-	require.NoError(t, err)
-	require.Equal(t, map[int32]event.Point{2: back}, points)
 }
 
 func TestThePointMovesWithEachOutcome(t *testing.T) {

@@ -16,11 +16,8 @@ import (
 type Points interface {
 	// ReadPoints returns the points of a topic's partitions; one without a point is missing.
 	ReadPoints(ctx context.Context, topic string) (map[int32]event.Point, error)
-	// BeginPoint stores a topic-partition's first point and returns it, or returns the stored one.
-	BeginPoint(ctx context.Context, topic string, partition int32, first event.Point) (event.Point, error)
-	// RewindPoint replaces the point from by a lower one, because all of the log is read again. It reports whether from
-	// was the stored one.
-	RewindPoint(ctx context.Context, topic string, partition int32, from, to event.Point) (bool, error)
+	// StorePoint stores a topic-partition's first point, or puts it back because all of the log is read again.
+	StorePoint(ctx context.Context, topic string, partition int32, to event.Point) error
 	// Rewound is called when records are read again because the database or the broker went back.
 	Rewound(cause string)
 }
@@ -124,8 +121,8 @@ func (c *Consumer) decideStart(ctx context.Context, partition int32) (s start, e
 		}
 		point, exists := points[partition]
 		if !exists {
-			point, err = c.cfg.Points.BeginPoint(ctx, c.topic, partition, event.Point{Next: at.oldest})
-			if err != nil {
+			point = event.Point{Next: at.oldest}
+			if err := c.cfg.Points.StorePoint(ctx, c.topic, partition, point); err != nil {
 				return err
 			}
 		}
@@ -140,8 +137,8 @@ func (c *Consumer) decideStart(ctx context.Context, partition int32) (s start, e
 		case (!exists || !matches) && at.committed >= 0 && at.committed < at.oldest:
 			return at.gone(at.committed)
 		case !matches:
-			s.cause = CauseBroker
-			err = c.rewindPoint(ctx, partition, point, at.oldest)
+			s.cause = CauseBroker // an owner that follows continues where this one ends
+			err = c.cfg.Points.StorePoint(ctx, c.topic, partition, event.Point{Next: at.oldest, Time: event.ReadAgain})
 		case at.committed > at.newest, at.committed > point.Next && point.Time == event.ReadAgain:
 			s.offset, s.cause = point.Next, CauseBroker
 		case at.committed > point.Next:
@@ -156,18 +153,6 @@ func (c *Consumer) decideStart(ctx context.Context, partition int32) (s start, e
 	})
 	return s, err
 }
-
-// rewindPoint lets an owner that follows continue where this one ends, and not at the start of the log.
-func (c *Consumer) rewindPoint(ctx context.Context, partition int32, from event.Point, oldest int64) error {
-	to := event.Point{Next: oldest, Time: event.ReadAgain}
-	isRewound, err := c.cfg.Points.RewindPoint(ctx, c.topic, partition, from, to)
-	if err == nil && !isRewound {
-		err = errMoved
-	}
-	return err
-}
-
-var errMoved = failure.AsTransient(errors.New("another owner has moved the point"))
 
 func (o groupOffsets) gone(next int64) error {
 	return fmt.Errorf("%w: %d, the log has %d to %d", ErrOffsetGone, next, o.oldest, o.newest)

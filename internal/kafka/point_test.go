@@ -41,19 +41,9 @@ func (d *database) ReadPoints(context.Context, string) (map[int32]event.Point, e
 	return maps.Clone(d.points), nil
 }
 
-func (d *database) BeginPoint(_ context.Context, _ string, partition int32, first event.Point) (event.Point, error) {
-	d.set(partition, first)
-	return first, nil
-}
-
-func (d *database) RewindPoint(_ context.Context, _ string, partition int32, from, to event.Point) (bool, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	isStored := d.points[partition] == from
-	if isStored {
-		d.points[partition] = to
-	}
-	return isStored, nil
+func (d *database) StorePoint(_ context.Context, _ string, partition int32, to event.Point) error {
+	d.set(partition, to)
+	return nil
 }
 
 func (d *database) Rewound(cause string) {

@@ -3,6 +3,7 @@ package kafka_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"regexp"
 	"runtime/pprof"
@@ -111,29 +112,38 @@ func TestAbortedTransactionsAreNotDelivered(t *testing.T) {
 
 func TestAPartitionWhoseOffsetIsGoneIsNotRead(t *testing.T) {
 	t.Parallel()
-	brokers := kafkatest.Brokers(t)
-	topic := kafkatest.Topic(t, brokers, 2)
-	cfg := fast(brokers, kafkatest.Group(t))
-	cfg.UnhealthyAfter, cfg.Points = 50*time.Millisecond, &database{points: map[int32]event.Point{}}
-	for range 5 {
-		toPartition(t, brokers, topic, 0, "x")
-	}
-	l := listen(t, cfg, topic)
-	receive(t, l.messages).Ack()
-	receive(t, l.messages)
-	require.NoError(t, l.Close())
-	require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic))
-	deleteRecords(t, brokers, topic, 4) // as retention does after a long downtime
+	for _, hasPoint := range []bool{true, false} {
+		t.Run(fmt.Sprintf("point %t", hasPoint), func(t *testing.T) {
+			t.Parallel()
+			brokers := kafkatest.Brokers(t)
+			topic := kafkatest.Topic(t, brokers, 2)
+			points := &database{points: map[int32]event.Point{}}
+			cfg := fast(brokers, kafkatest.Group(t))
+			cfg.UnhealthyAfter, cfg.Points = 50*time.Millisecond, points
+			for range 5 {
+				toPartition(t, brokers, topic, 0, "x")
+			}
+			l := listen(t, cfg, topic)
+			receive(t, l.messages).Ack()
+			receive(t, l.messages)
+			require.NoError(t, l.Close())
+			require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic))
+			deleteRecords(t, brokers, topic, 4) // as retention does after a long downtime
+			if !hasPoint {
+				clear(points.points)
+			}
 
-	l = listen(t, cfg, topic)
-	testkit.Until(t, func() bool { return errors.Is(l.Healthy(t.Context()), kafka.ErrOffsetGone) })
-	require.ErrorContains(t, l.Healthy(t.Context()), topic+"/0: cannot be read")
-	toPartition(t, brokers, topic, 1, "other")
-	other := receive(t, l.messages)
-	require.Equal(t, "other", string(other.Payload))
-	other.Ack()
-	require.NoError(t, l.Close())
-	require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic), "nothing is skipped silently")
+			l = listen(t, cfg, topic)
+			testkit.Until(t, func() bool { return errors.Is(l.Healthy(t.Context()), kafka.ErrOffsetGone) })
+			require.ErrorContains(t, l.Healthy(t.Context()), topic+"/0: cannot be read")
+			toPartition(t, brokers, topic, 1, "other")
+			other := receive(t, l.messages)
+			require.Equal(t, "other", string(other.Payload))
+			other.Ack()
+			require.NoError(t, l.Close())
+			require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic), "nothing is skipped silently")
+		})
+	}
 }
 
 func deleteRecords(t testing.TB, brokers []string, topic string, before int64) {

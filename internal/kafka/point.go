@@ -121,10 +121,7 @@ func (c *Consumer) decideStart(ctx context.Context, partition int32) (s start, e
 		}
 		point, exists := points[partition]
 		if !exists {
-			point = event.Point{Next: at.oldest}
-			if err := c.cfg.Points.StorePoint(ctx, c.topic, partition, point); err != nil {
-				return err
-			}
+			point.Next = at.oldest
 		}
 		matches, err := cluster.matches(c.topic, partition, point, at)
 		if err != nil {
@@ -148,6 +145,9 @@ func (c *Consumer) decideStart(ctx context.Context, partition int32) (s start, e
 		}
 		if at.committed >= 0 && at.committed <= s.offset {
 			s.cause = "" // an earlier owner rewound it
+		}
+		if !exists {
+			err = c.cfg.Points.StorePoint(ctx, c.topic, partition, point)
 		}
 		return err
 	})

@@ -1,19 +1,16 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/netip"
 	"regexp"
 	"runtime/debug"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -45,7 +42,6 @@ type exchange struct {
 	id     string // in the log and in the answer
 	method string // _OTHER for an invented one, which must not reach metrics
 	follow string // correlation id: the client's, or id
-	client string // see [ClientOf]
 	config Config
 	cause  error // of the answered problem, for the log
 	code   Code
@@ -71,10 +67,7 @@ var correlationID = regexp.MustCompile(`^[A-Za-z0-9_.:/+=-]{1,128}$`)
 func (e *edge) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		x := &exchange{
-			id: uuid.Must(uuid.NewV7()).String(), method: r.Method, config: e.config,
-			client: identify(r, e.config.TrustedProxies),
-		}
+		x := &exchange{id: uuid.Must(uuid.NewV7()).String(), method: r.Method, config: e.config}
 		if !slices.Contains(methods, x.method) {
 			x.method = "_OTHER"
 		}
@@ -118,10 +111,11 @@ func (e *edge) finish(
 	}
 	took := time.Since(began)
 	method, route, status := x.method, chi.RouteContext(r.Context()).RoutePattern(), answer.Status()
-	attributes := append(make([]slog.Attr, 0, 10),
+	attributes := []slog.Attr{
 		slog.String("request_id", x.id), slog.String("correlation_id", x.follow),
 		slog.String("method", method), slog.String("route", route), slog.Int("status", status),
-		slog.Int("bytes", answer.BytesWritten()), slog.Duration("duration", took))
+		slog.Int("bytes", answer.BytesWritten()), slog.Duration("duration", took),
+	}
 	if span.SpanContext().HasTraceID() {
 		attributes = append(attributes, slog.String("trace_id", span.SpanContext().TraceID().String()))
 	}
@@ -158,38 +152,20 @@ func (e *edge) finish(
 }
 
 // ClientOf names a request's client for limits: an IPv4 address, or an IPv6 address's /64. It is personal data; keep it
-// out of logs and tables.
-func ClientOf(r *http.Request) string { return exchangeOf(r).client }
+// out of logs and tables. It is empty without a network connection.
+func ClientOf(r *http.Request) string { return httprate.CanonicalizeIP(middleware.GetClientIP(r.Context())) }
 
-// identify returns "" without a network connection. Each proxy appends the address that it was reached from, so the
-// list is read from its end: entries before the first untrusted address may be forged. Each address has one form: an
-// IPv4 address inside an IPv6 one is IPv4, without a zone.
-func identify(r *http.Request, proxies []netip.Prefix) string {
-	var client netip.Addr
-	hops := append(list(r.Header["X-Forwarded-For"]), cmp.Or(r.RemoteAddr, "unknown"))
-	for _, hop := range slices.Backward(hops) {
-		if hop == "" {
-			continue
-		}
-		if host, _, err := net.SplitHostPort(hop); err == nil {
-			hop = host
-		}
-		at, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(hop, "["), "]"))
-		if err != nil {
-			break // entries before an unreadable one are not trusted
-		}
-		client = at.Unmap().WithZone("")
-		if !slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(client) }) {
-			break
-		}
+// useClientIP sets the connection's peer, and behind trusted proxies the address that they add to X-Forwarded-For.
+func useClientIP(r chi.Router, proxies []netip.Prefix) {
+	r.Use(middleware.ClientIPFromRemoteAddr)
+	if len(proxies) == 0 {
+		return
 	}
-	switch {
-	case client.Is6():
-		return netip.PrefixFrom(client, 64).Masked().String()
-	case client.Is4():
-		return client.String()
+	var networks []string
+	for _, network := range proxies {
+		networks = append(networks, network.String())
 	}
-	return ""
+	r.Use(middleware.ClientIPFromXFF(networks...))
 }
 
 func limitRate(perMinute int) func(http.Handler) http.Handler {

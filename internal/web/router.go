@@ -76,6 +76,7 @@ func NewRouter(config Config, log *slog.Logger) *chi.Mux {
 	}
 	r := chi.NewRouter()
 	r.Use(e.wrap)
+	useClientIP(r, config.TrustedProxies)
 	if config.RateLimit > 0 {
 		r.Use(limitRate(config.RateLimit))
 	}

@@ -86,7 +86,7 @@ func parameterError(err error) error {
 		name, why = many.ParamName, "is there more than once"
 	}
 	if name == "Idempotency-Key" { // it has its own code
-		return web.InvalidIdempotencyKey(why)
+		return web.InvalidIdempotencyKey()
 	}
 	return web.ParameterError(http.StatusBadRequest, web.CodeInvalidParameter, name, why)
 }

@@ -206,7 +206,7 @@ func TestProblemsNameTheMembers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, test.want, s.post(t, strings.NewReader(test.body), nil).problem(t).Errors)
+			require.Equal(t, test.want, s.post(t, strings.NewReader(test.body), nil).problem(t).Fields)
 		})
 	}
 }

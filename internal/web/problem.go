@@ -73,12 +73,12 @@ func (c Code) Title() string {
 
 // An Error is the answer to a client. Detail and Fields never repeat the client's input.
 type Error struct {
-	Status     int
-	Code       Code
-	Detail     string // one sentence for a person; empty: the title
-	Fields     []Field
-	RetryAfter time.Duration // rounded up to whole seconds; 0: no Retry-After
-	Cause      error         // logged, never sent; optional
+	Status     int           `json:"status"`
+	Code       Code          `json:"code"`
+	Detail     string        `json:"detail"` // one sentence for a person; empty: the title
+	Fields     []Field       `json:"errors,omitempty"`
+	RetryAfter time.Duration `json:"-"` // rounded up to whole seconds; 0: no Retry-After
+	Cause      error         `json:"-"` // logged, never sent; optional
 }
 
 // Field is one wrong place.
@@ -128,17 +128,12 @@ func MemberError(status int, code Code, member, detail string) *Error {
 
 // Problem is the body of every error answer (RFC 9457).
 type Problem struct {
-	Type      string  `json:"type"`
-	Title     string  `json:"title"`
-	Status    int     `json:"status"`
-	Detail    string  `json:"detail"`
-	Instance  string  `json:"instance"`
-	Code      Code    `json:"code"`
-	RequestID string  `json:"request_id"`
-	TraceID   string  `json:"trace_id,omitempty"`
-	Errors    []Field `json:"errors,omitempty"`
-
-	retryAfter time.Duration
+	Error
+	Type      string `json:"type"`
+	Title     string `json:"title"`
+	Instance  string `json:"instance"`
+	RequestID string `json:"request_id"`
+	TraceID   string `json:"trace_id,omitempty"`
 }
 
 // No document is served there.
@@ -156,8 +151,8 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	header.Set("Vary", "Accept")
 	header.Set("X-Request-Id", problem.RequestID)
 	header.Del("ETag")
-	if problem.retryAfter > 0 {
-		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(problem.retryAfter.Seconds()))))
+	if problem.RetryAfter > 0 {
+		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(problem.RetryAfter.Seconds()))))
 	}
 	switch problem.Code {
 	case CodeBodyTooLarge, CodeRequestTimeout, CodeBodyUnreadable:
@@ -179,17 +174,13 @@ func ProblemOf(r *http.Request, err error) Problem {
 	answer := x.translate(r.Context(), err)
 	x.code, x.cause, x.status = answer.Code, err, answer.Status
 	p := Problem{
+		Error:     *answer,
 		Type:      typeBase + string(answer.Code),
 		Title:     answer.Code.Title(),
-		Status:    answer.Status,
-		Detail:    cmp.Or(answer.Detail, answer.Code.Title()+"."),
 		Instance:  "urn:uuid:" + x.id,
-		Code:      answer.Code,
 		RequestID: x.id,
-		Errors:    answer.Fields,
-
-		retryAfter: answer.RetryAfter,
 	}
+	p.Detail = cmp.Or(p.Detail, p.Title+".")
 	if span := trace.SpanContextFromContext(r.Context()); span.HasTraceID() {
 		p.TraceID = span.TraceID().String()
 	}

@@ -26,9 +26,7 @@ const (
 
 func readBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, error) {
 	limit := exchangeOf(r).config.MaxBodyBytes
-	tooLarge := func() error {
-		return refuse(CodeBodyTooLarge, fmt.Sprintf("The body is longer than %d bytes.", limit))
-	}
+	tooLarge := refuse(CodeBodyTooLarge, fmt.Sprintf("The body is longer than %d bytes.", limit))
 	switch coding := strings.Join(r.Header["Content-Encoding"], ","); {
 	case r.ContentLength == 0:
 		return nil, refuse(CodeBodyMissing, "The body is empty.")
@@ -37,13 +35,13 @@ func readBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, err
 	case !strings.EqualFold(cmp.Or(coding, "identity"), "identity"):
 		return nil, refuse(CodeUnsupportedEncoding, "The body must not be compressed.")
 	case r.ContentLength > limit:
-		return nil, tooLarge()
+		return nil, tooLarge
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-	if _, is := errors.AsType[*http.MaxBytesError](err); is {
-		return nil, tooLarge()
-	}
+	_, isTooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
+	case isTooLarge:
+		return nil, tooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, refuse(CodeRequestTimeout, "The body did not arrive in time.")
 	case err != nil:
@@ -78,20 +76,16 @@ func Decode[T any](w http.ResponseWriter, r *http.Request) (T, error) {
 		return none, err
 	}
 	var whole jsontext.Value
-	var members map[string]jsontext.Value
-	switch err = json.Unmarshal(body, &whole); {
-	case err != nil:
+	if err := json.Unmarshal(body, &whole); err != nil {
 		return none, jsonError(err)
-	case whole.Kind() != jsontext.KindBeginObject:
+	}
+	if whole.Kind() != jsontext.KindBeginObject {
 		return none, refuse(CodeNotAnObject, "The body is not a JSON object.")
 	}
-	if err = json.Unmarshal(whole, &members); err == nil {
-		err = json.Unmarshal(whole, &value, json.RejectUnknownMembers(true))
-	}
-	if err != nil {
+	if err := json.Unmarshal(whole, &value, json.RejectUnknownMembers(true)); err != nil {
 		return none, jsonError(err)
 	}
-	if err := checkRequired(reflect.TypeFor[T](), members); err != nil {
+	if err := checkRequired(reflect.TypeFor[T](), whole); err != nil {
 		return none, err
 	}
 	if check := exchangeOf(r).config.CheckBody; check != nil {
@@ -103,8 +97,13 @@ func Decode[T any](w http.ResponseWriter, r *http.Request) (T, error) {
 }
 
 // checkRequired ignores embedded structs: the generated types have none.
-func checkRequired(t reflect.Type, members map[string]jsontext.Value) error {
-	var missing, null []Field
+func checkRequired(t reflect.Type, object jsontext.Value) error {
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(object, &members); err != nil {
+		return jsonError(err)
+	}
+	code, detail := CodeWrongType, "A member has a value of the wrong type."
+	var wrong []Field
 	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" || name == "-" || f.Type.Kind() == reflect.Pointer || strings.Contains(options, "omit") {
@@ -112,18 +111,16 @@ func checkRequired(t reflect.Type, members map[string]jsontext.Value) error {
 		}
 		switch value, there := members[name]; {
 		case !there:
-			missing = append(missing, Field{Code: CodeMissingMember, Pointer: "#/" + name, Detail: "is missing"})
+			code, detail = CodeMissingMember, "A member is missing."
+			wrong = append(wrong, Field{Code: code, Pointer: "#/" + name, Detail: "is missing"})
 		case value.Kind() == jsontext.KindNull:
-			null = append(null, Field{Code: CodeWrongType, Pointer: "#/" + name, Detail: "must be " + kindInWords(f.Type)})
+			wrong = append(wrong, wrongType(name, f.Type))
 		}
 	}
-	switch {
-	case missing != nil:
-		return refuse(CodeMissingMember, "A member is missing.", append(missing, null...)...)
-	case null != nil:
-		return refuse(CodeWrongType, "A member has a value of the wrong type.", null...)
+	if len(wrong) == 0 {
+		return nil
 	}
-	return nil
+	return refuse(code, detail, wrong...)
 }
 
 // jsonError does not repeat names that the client invented.
@@ -140,37 +137,37 @@ func jsonError(err error) *Error {
 		return refuse(CodeMalformedJSON, "The body ends in the middle of a JSON value.")
 	}
 	name, inside, _ := strings.Cut(strings.TrimPrefix(string(semantic.JSONPointer), "/"), "/")
-	words := "what the API describes"
-	if inside == "" {
-		words = kindInWords(semantic.GoType)
+	wrong := wrongType(name, semantic.GoType)
+	if inside != "" {
+		wrong.Detail = wrongInside
 	}
-	return refuse(CodeWrongType, "A member has a value of the wrong type.",
-		Field{Code: CodeWrongType, Pointer: "#/" + name, Detail: "must be " + words})
+	return refuse(CodeWrongType, "A member has a value of the wrong type.", wrong)
 }
+
+const wrongInside = "must be what the API describes"
 
 var kinds = map[reflect.Kind]string{
-	reflect.String:  "a string",
-	reflect.Bool:    "true or false",
-	reflect.Int:     "an integer in its range, without fraction or exponent",
-	reflect.Int32:   "an integer in its range, without fraction or exponent",
-	reflect.Int64:   "an integer in its range, without fraction or exponent",
-	reflect.Float64: "a number in its range",
-	reflect.Slice:   "an array",
-	reflect.Array:   "an array",
+	reflect.String:  "must be a string",
+	reflect.Bool:    "must be true or false",
+	reflect.Int:     "must be an integer in its range, without fraction or exponent",
+	reflect.Int32:   "must be an integer in its range, without fraction or exponent",
+	reflect.Int64:   "must be an integer in its range, without fraction or exponent",
+	reflect.Float64: "must be a number in its range",
+	reflect.Slice:   "must be an array",
+	reflect.Array:   "must be an array",
 }
 
-func kindInWords(t reflect.Type) string {
+func wrongType(member string, t reflect.Type) Field {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	return cmp.Or(kinds[t.Kind()], "what the API describes")
+	return Field{Code: CodeWrongType, Pointer: "#/" + member, Detail: cmp.Or(kinds[t.Kind()], wrongInside)}
 }
 
 // IsForm reports that an HTML form sent the request: a person reads the answer.
 func IsForm(r *http.Request) bool { return isMedia(r, mediaForm) }
 
-// FormField returns a form's only field. It refuses other fields, and a body as [Decode] does. The error is an [*Error]
-// with a 4xx status.
+// FormField returns a form's only field. It refuses other fields, and bodies as [Decode] does.
 func FormField(w http.ResponseWriter, r *http.Request, name string) (string, error) {
 	body, err := readBody(w, r, mediaForm)
 	if err != nil {
@@ -179,10 +176,10 @@ func FormField(w http.ResponseWriter, r *http.Request, name string) (string, err
 	form, err := url.ParseQuery(string(body))
 	values := form[name]
 	switch {
-	case err == nil && len(values) == 0:
-		return "", ParameterError(http.StatusBadRequest, CodeMissingParameter, name, "is missing")
 	case err != nil || len(values) > 1:
 		return "", ParameterError(http.StatusBadRequest, CodeInvalidParameter, name, "is malformed or there twice")
+	case len(values) == 0:
+		return "", ParameterError(http.StatusBadRequest, CodeMissingParameter, name, "is missing")
 	case len(form) > 1:
 		return "", refuse(CodeUnknownMember, "The form has a field that is not part of this request.")
 	}
@@ -202,29 +199,25 @@ var (
 // error, since its sender meant to be safe.
 func IdempotencyKey(r *http.Request) (string, error) {
 	values := r.Header["Idempotency-Key"]
-	switch len(values) {
-	case 0:
+	if len(values) == 0 {
 		return "", nil
-	case 1:
-	default:
-		return "", InvalidIdempotencyKey("is there more than once")
 	}
 	found := idempotencyKey.FindStringSubmatch(values[0])
-	if found == nil {
-		return "", InvalidIdempotencyKey("is neither a quoted string nor a bare token, in printable ASCII")
+	if len(values) > 1 || found == nil {
+		return "", InvalidIdempotencyKey()
 	}
 	key := unescape.Replace(found[1] + found[2])
 	if key == "" || len(key) > maxIdempotencyKey {
-		return "", InvalidIdempotencyKey("is empty, or longer than 255 characters")
+		return "", InvalidIdempotencyKey()
 	}
 	return key, nil
 }
 
-// InvalidIdempotencyKey reports the mistake and the correct form.
-func InvalidIdempotencyKey(why string) *Error {
-	answer := ParameterError(http.StatusBadRequest, CodeIdempotencyKeyInvalid, "Idempotency-Key", why)
-	answer.Detail = "The request header Idempotency-Key " + why + ". Send 1 to 255 printable ASCII characters that name " +
-		"this request, such as a UUID in double quotes, or leave the header out."
+// InvalidIdempotencyKey reports the correct form.
+func InvalidIdempotencyKey() *Error {
+	answer := ParameterError(http.StatusBadRequest, CodeIdempotencyKeyInvalid, "Idempotency-Key", "is not a key")
+	answer.Detail = "The request header Idempotency-Key is not a key. Send 1 to 255 printable ASCII characters that name " +
+		"this request, such as a UUID in double quotes, once, or leave the header out."
 	return answer
 }
 

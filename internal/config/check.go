@@ -10,7 +10,6 @@ import (
 	"net/mail"
 	"net/netip"
 	"net/url"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -103,13 +102,26 @@ func isPostgres(text string) bool {
 	return err == nil
 }
 
-func (f *field) checkText(text string) error {
+// SameListener reports whether two addresses of the format listen collide: the same port, other than 0, on the same
+// host or on every interface. It does not resolve names.
+func SameListener(a, b string) bool {
+	hostA, portA, errA := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	return errA == nil && errB == nil && portA == portB && portA != "0" &&
+		(hostA == hostB || isEveryInterface(hostA) || isEveryInterface(hostB))
+}
+
+func isEveryInterface(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "" || err == nil && addr.IsUnspecified()
+}
+
+func (f *field) check(text string, words []string) error {
 	format := Format(f.tag.Get("format"))
 	visible := text
 	if format == "pem" {
 		visible = strings.Join(strings.Fields(text), " ") // the only values with lines
 	}
-	words := strings.Fields(f.tag.Get("oneof"))
 	switch {
 	case text == "":
 		return errors.New("is set to nothing; unset it or give it a value")
@@ -120,54 +132,69 @@ func (f *field) checkText(text string) error {
 		return errors.New("has quotes around it, which would become part of it")
 	case len(words) > 0 && !slices.Contains(words, text):
 		return errors.New("is not one of " + strings.Join(words, ", "))
+	case f.Type == "list":
+		return format.checkList(strings.Split(text, ","))
 	}
-	if f.Type != "list" {
-		return asError(format.Check(text))
+	if wrong := format.Check(text); wrong != "" {
+		return errors.New(wrong)
 	}
+	return f.checkBounds(text)
+}
+
+// An entry may be a password, so its place names it.
+func (f Format) checkList(entries []string) error {
 	var bad []string
-	for i, entry := range strings.Split(text, ",") { // an entry may be a password, so its place names it
-		if why := format.Check(entry); why != "" || entry == "" {
-			bad = append(bad, fmt.Sprintf("entry %d %s", i+1, cmp.Or(why, "is empty")))
+	for i, entry := range entries {
+		if wrong := f.Check(entry); wrong != "" || entry == "" {
+			bad = append(bad, fmt.Sprintf("entry %d %s", i+1, cmp.Or(wrong, "is empty")))
 		}
 	}
-	return asError(strings.Join(bad, "; "))
-}
-
-func asError(text string) error {
-	if text == "" {
+	if len(bad) == 0 {
 		return nil
 	}
-	return errors.New(text)
+	return errors.New(strings.Join(bad, "; "))
 }
 
-func (f *field) checkBounds(value reflect.Value) error {
-	var size, lowest int64
+func (f *field) checkBounds(text string) error {
+	size, err := int64(0), error(nil)
 	switch f.Type {
-	case "integer":
-		size = value.Int()
-	case "duration":
-		size, lowest = value.Int(), 1
+	case "bool":
+		_, err = strconv.ParseBool(text)
+		return err
 	case "text", "secret":
-		size = int64(value.Len())
+		size = int64(len(text))
+	default:
+		size, err = f.number(text, f.value.Type().Bits())
 	}
-	if size < f.bound("min", lowest) || size > f.bound("max", math.MaxInt64) {
-		return errors.New(strings.TrimSuffix("is out of bounds: "+boundsOf(f.tag, value), ": "))
+	lowest, highest := int64(0), int64(math.MaxInt64)
+	if f.Type == "duration" {
+		lowest = 1
 	}
-	return nil
+	if bound, has := f.tag.Lookup("min"); has {
+		lowest = f.mustNumber(bound)
+	}
+	if bound, has := f.tag.Lookup("max"); has {
+		highest = f.mustNumber(bound)
+	}
+	if err == nil && (size < lowest || size > highest) {
+		err = errors.New(strings.TrimSuffix("is out of bounds: "+f.Limits, ": "))
+	}
+	return err
 }
 
-// bound panics on a tag that it cannot parse.
-func (f *field) bound(tag string, otherwise int64) int64 {
-	text := f.tag.Get(tag)
-	if text == "" {
-		return otherwise
-	}
-	number, err := strconv.ParseInt(text, 10, 64)
+func (f *field) number(text string, bits int) (int64, error) {
 	if f.Type == "duration" {
-		var bound time.Duration
-		bound, err = time.ParseDuration(text)
-		number = int64(bound)
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return 0, fmt.Errorf("unable to parse duration: %w", err)
+		}
+		return int64(d), nil
 	}
+	return strconv.ParseInt(text, 10, bits)
+}
+
+func (f *field) mustNumber(bound string) int64 {
+	number, err := f.number(bound, 64)
 	if err != nil {
 		panic("config: a bound of " + f.Variable + ": " + err.Error())
 	}

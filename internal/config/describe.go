@@ -50,8 +50,6 @@ func (f *field) show() string {
 	case []string, []netip.Prefix:
 		text := fmt.Sprint(value)
 		return strings.ReplaceAll(text[1:len(text)-1], " ", ",") // entries have no blanks
-	case time.Duration:
-		return showDuration(value)
 	default:
 		return fmt.Sprint(value)
 	}
@@ -74,10 +72,9 @@ func typeOf(value reflect.Value) string {
 	return "text"
 }
 
-func boundsOf(tag reflect.StructTag, value reflect.Value) string {
-	lowest, highest := tag.Get("min"), tag.Get("max")
+func limitsOf(tag reflect.StructTag, value reflect.Value) string {
 	bounds := ""
-	switch {
+	switch lowest, highest := tag.Get("min"), tag.Get("max"); {
 	case lowest != "" && highest != "":
 		bounds = lowest + " to " + highest
 	case lowest != "":
@@ -88,19 +85,6 @@ func boundsOf(tag reflect.StructTag, value reflect.Value) string {
 	if bounds != "" && value.Kind() == reflect.String {
 		bounds += " bytes"
 	}
-	return bounds
-}
-
-func limitsOf(tag reflect.StructTag, value reflect.Value) string {
-	parts := []string{boundsOf(tag, value), strings.ReplaceAll(tag.Get("oneof"), " ", ", "), tag.Get("format")}
+	parts := []string{bounds, strings.ReplaceAll(tag.Get("oneof"), " ", ", "), tag.Get("format")}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
-}
-
-// showDuration writes 48h where Duration.String writes 48h0m0s.
-func showDuration(d time.Duration) string {
-	text := strings.Replace(d.String(), "m0s", "m", 1)
-	if hours, whole := strings.CutSuffix(text, "h0m"); whole {
-		return hours + "h"
-	}
-	return text
 }

@@ -42,11 +42,19 @@ type Rule struct {
 func Load(environ []string, into any) error {
 	texts := env.ToMap(environ)
 	list := fields(reflect.ValueOf(into).Elem(), "")
+	checked := map[string]string{}
 	var problems []Problem
-	for i := range list {
-		if err := list[i].load(texts); err != nil {
-			problems = append(problems, Problem{list[i].Variable, err.Error()})
+	for _, f := range list {
+		text, err := f.read(texts)
+		if err != nil {
+			problems = append(problems, Problem{f.Variable, err.Error()})
+		} else if text != "" {
+			checked[f.Variable] = text
 		}
+	}
+	err := env.ParseWithOptions(into, env.Options{Environment: checked})
+	if err != nil && problems == nil {
+		return fmt.Errorf("set configuration: %w", err) // a default that its type does not take
 	}
 	if ruled, ok := into.(interface{ Rules() []Rule }); ok {
 		problems = append(problems, findBroken(ruled.Rules(), list, problems)...)
@@ -61,9 +69,7 @@ func Load(environ []string, into any) error {
 type field struct {
 	Setting // without the value
 	tag     reflect.StructTag
-	prefix  string
 	value   reflect.Value
-	alone   reflect.Type // a struct of this field alone: env's errors do not name the variable
 }
 
 func fields(config reflect.Value, prefix string) (list []field) {
@@ -74,14 +80,10 @@ func fields(config reflect.Value, prefix string) (list []field) {
 		case !member.IsExported():
 		case tagged:
 			name, option, _ := strings.Cut(name, ",")
-			list = append(list, field{
-				Setting: Setting{
-					Variable: prefix + name, Type: typeOf(value), Default: tag.Get("envDefault"),
-					Required: option == "required", Limits: limitsOf(tag, value), Doc: tag.Get("doc"),
-				},
-				tag: tag, prefix: prefix, value: value,
-				alone: reflect.StructOf([]reflect.StructField{{Name: member.Name, Type: member.Type, Tag: tag}}),
-			})
+			list = append(list, field{Setting{
+				Variable: prefix + name, Type: typeOf(value), Default: tag.Get("envDefault"),
+				Required: option == "required", Limits: limitsOf(tag, value), Doc: tag.Get("doc"),
+			}, tag, value})
 		case member.Type.Kind() == reflect.Struct:
 			list = append(list, fields(value, prefix+tag.Get("envPrefix"))...)
 		}
@@ -89,57 +91,35 @@ func fields(config reflect.Value, prefix string) (list []field) {
 	return list
 }
 
-func (f *field) load(texts map[string]string) error {
-	text, set, err := f.lookUp(texts)
-	if err != nil {
-		return err
-	}
-	environment := map[string]string{}
-	if set {
-		words := strings.Fields(f.tag.Get("oneof"))
-		if i := slices.IndexFunc(words, func(word string) bool { return strings.EqualFold(word, text) }); i >= 0 {
-			text = words[i]
+// read returns the checked text of the variable, or of the file that X_FILE names; empty: not set.
+func (f *field) read(texts map[string]string) (string, error) {
+	text, set := texts[f.Variable]
+	if f.Type == "secret" {
+		path, inFile := texts[f.Variable+"_FILE"]
+		switch {
+		case inFile && text != "":
+			return "", errors.New("is set, and so is " + f.Variable + "_FILE")
+		case inFile:
+			content, err := readSecret(path)
+			if err != nil {
+				return "", fmt.Errorf("%s_FILE: %w", f.Variable, err)
+			}
+			text, set = content, true
+		case text == "" && !f.Required:
+			set = false // Compose and CI pass an unset optional secret as an empty one
 		}
-		if err := f.checkText(text); err != nil {
-			return err
+	}
+	if !set {
+		if f.Required {
+			return "", errors.New("is required: " + f.Doc)
 		}
-		environment[f.Variable] = text
+		return "", nil
 	}
-	parsed := reflect.New(f.alone)
-	err = env.ParseWithOptions(parsed.Interface(), env.Options{Environment: environment, Prefix: f.prefix})
-	if wrong, is := errors.AsType[env.ParseError](err); is {
-		return wrong.Err
+	words := strings.Fields(f.tag.Get("oneof"))
+	if i := slices.IndexFunc(words, func(word string) bool { return strings.EqualFold(word, text) }); i >= 0 {
+		text = words[i]
 	}
-	if err != nil {
-		return errors.New("is required: " + f.Doc)
-	}
-	value := parsed.Elem().Field(0)
-	if set {
-		err = f.checkBounds(value)
-	}
-	if err == nil {
-		f.value.Set(value)
-	}
-	return err
-}
-
-func (f *field) lookUp(texts map[string]string) (text string, set bool, err error) {
-	text, set = texts[f.Variable]
-	if f.Type != "secret" {
-		return text, set, nil
-	}
-	path, inFile := texts[f.Variable+"_FILE"]
-	switch {
-	case text != "" && inFile:
-		return "", false, errors.New("is set, and so is " + f.Variable + "_FILE")
-	case inFile:
-		if text, err = readSecret(path); err != nil {
-			err = fmt.Errorf("%s_FILE: %w", f.Variable, err)
-		}
-		return text, true, err
-	}
-	// Compose and CI pass an unset optional secret as an empty one.
-	return text, set && (text != "" || f.Required), nil
+	return text, f.check(text, words)
 }
 
 var named = regexp.MustCompile(`[A-Z][A-Z0-9]*(_[A-Z0-9]+)+`)
@@ -152,9 +132,9 @@ func findBroken(rules []Rule, list []field, found []Problem) (problems []Problem
 			continue
 		}
 		var values []string
-		for i := range list {
-			if slices.Contains(names, list[i].Variable) {
-				values = append(values, list[i].Variable+"="+list[i].show())
+		for _, f := range list {
+			if slices.Contains(names, f.Variable) {
+				values = append(values, f.Variable+"="+f.show())
 			}
 		}
 		problems = append(problems, Problem{rule.Variable, rule.Text + " (" + strings.Join(values, ", ") + ")"})
@@ -166,11 +146,10 @@ func findBroken(rules []Rule, list []field, found []Problem) (problems []Problem
 // unnoticed.
 func findUnknown(texts map[string]string, list []field) (problems []Problem) {
 	names, prefixes := map[string]bool{}, map[string]bool{}
-	for i := range list {
-		name := list[i].Variable
-		names[name] = true
-		names[name+"_FILE"] = list[i].Type == "secret"
-		if word, _, ok := strings.Cut(name, "_"); ok || list[i].Type == "secret" {
+	for _, f := range list {
+		names[f.Variable] = true
+		names[f.Variable+"_FILE"] = f.Type == "secret"
+		if word, _, ok := strings.Cut(f.Variable, "_"); ok || f.Type == "secret" {
 			prefixes[word] = true
 		}
 	}
@@ -183,13 +162,11 @@ func findUnknown(texts map[string]string, list []field) (problems []Problem) {
 	return problems
 }
 
-// injected matches variables that Kubernetes sets for each service.
-var injected = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)$`)
-
-// isForeign: Kubernetes' X_PORT holds a URL; any other value is a mistake for X_ADDR. OTEL_ variables are often set for
-// all programs of a machine.
+// isForeign: Kubernetes sets X_SERVICE_HOST, X_PORT_80_TCP and others for each service, and X_PORT to a URL; any other
+// X_PORT is a mistake for X_ADDR. OTEL_ variables are often set for all programs of a machine.
 func isForeign(name, value string) bool {
-	return name == "HTTP_PROXY" || strings.HasPrefix(name, "OTEL_") || injected.MatchString(name) ||
+	return name == "HTTP_PROXY" || strings.HasPrefix(name, "OTEL_") ||
+		strings.Contains(name, "_SERVICE_") || strings.Contains(name, "_PORT_") ||
 		strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
 }
 

@@ -153,7 +153,9 @@ func (e *edge) finish(
 
 // ClientOf names a request's client for limits: an IPv4 address, or an IPv6 address's /64. It is personal data; keep it
 // out of logs and tables. It is empty without a network connection.
-func ClientOf(r *http.Request) string { return httprate.CanonicalizeIP(middleware.GetClientIP(r.Context())) }
+func ClientOf(r *http.Request) string {
+	return httprate.CanonicalizeIP(middleware.GetClientIP(r.Context()))
+}
 
 // useClientIP sets the connection's peer, and behind trusted proxies the address that they add to X-Forwarded-For.
 func useClientIP(r chi.Router, proxies []netip.Prefix) {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -28,19 +29,18 @@ select a.currency, a.balance, k.version
 from account a join outbox_key k on k.topic = $2 and k.key = a.id::text
 where a.id = $1`
 
-// queueSelect takes no lock. The next version's event is added only if no other command was faster.
-func queueSelect(batch *pgx.Batch, id account.ID, into *account.Account) {
-	batch.Queue(selectAccount, string(id), contract.TopicAccounts).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(&into.Currency, &into.Balance, &into.Version)
-		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return nil // ID stays empty; an answer that was given before comes first
-		case err != nil:
-			return fmt.Errorf("read account: %w", err)
-		}
-		into.ID = id
-		return nil
-	})
+// readAccount takes no lock. The next version's event is added only if no other command was faster.
+func readAccount(ctx context.Context, tx pgx.Tx, id account.ID) (account.Account, error) {
+	found := account.Account{ID: id}
+	err := tx.QueryRow(ctx, selectAccount, string(id), contract.TopicAccounts).
+		Scan(&found.Currency, &found.Balance, &found.Version)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return found, errNotFound
+	case err != nil:
+		return found, fmt.Errorf("read account: %w", err)
+	}
+	return found, nil
 }
 
 var (

@@ -41,8 +41,7 @@ const updateAccount = `update account set balance = $2, updated_at = clock_times
 // [Commands.Attempts] times. A refused command stores nothing. The same key with the same command gives the first
 // answer again, at any later version.
 //
-// An attempt takes three round trips: begin, claim and read; the writes; commit. The event goes first: two commands
-// race for its key's row in the outbox.
+// The event goes first: two commands race for its key's row in the outbox.
 func move[T event.Ruled](
 	ctx context.Context, c *Commands, scope string, m Movement, of event.Definition[T],
 	rule func(account.Account, account.Money, time.Time) (account.Account, T, error),
@@ -53,13 +52,10 @@ func move[T event.Ruled](
 	}
 	claim := command.Claim{Scope: scope, Key: m.Key, Fingerprint: m.fingerprint()}
 	answer, err := command.Retry(ctx, attempts, func(ctx context.Context) (command.Answer, error) {
-		var current account.Account
-		whole := c.Transaction
-		whole.First = &pgx.Batch{}
-		queueSelect(whole.First, m.Account, &current)
-		do := func(ctx context.Context, _ pgx.Tx, writes *pgx.Batch) (command.Answer, error) {
-			if current.ID == "" {
-				return command.Answer{}, errNotFound
+		do := func(ctx context.Context, tx pgx.Tx, writes *pgx.Batch) (command.Answer, error) {
+			current, err := readAccount(ctx, tx, m.Account)
+			if err != nil {
+				return command.Answer{}, err
 			}
 			if m.Expected != nil && *m.Expected != current.Version {
 				return command.Answer{}, errOtherVersion
@@ -79,7 +75,7 @@ func move[T event.Ruled](
 			writes.Queue(updateAccount, string(after.ID), after.Balance)
 			return encodeAnswer(http.StatusOK, after)
 		}
-		return whole.Once(ctx, claim, c.KeysFor, do)
+		return c.Transaction.Once(ctx, claim, c.KeysFor, do)
 	})
 	if err == nil {
 		c.Outbox.Committed()

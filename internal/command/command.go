@@ -1,7 +1,6 @@
 // Package command runs an API's commands: in a transaction ([Transaction]), once per idempotency key
-// ([Transaction.Once]), again after a lost race ([Retry]), with problems for errors ([Problem]).
-//
-// The table idempotency_key (migrations/customer) stores the answers, in the transactions of their commands.
+// ([Transaction.Once]), again after a lost race ([Retry]). The table idempotency_key (migrations/customer) has the
+// answers.
 package command
 
 import (
@@ -27,15 +26,18 @@ var ErrOutcomeUnknown = errors.New("the connection was lost at the commit: the o
 // Transaction is one command's transaction.
 type Transaction struct {
 	Pool *pgxpool.Pool
-	// Timeout bounds it, from its first statement to its commit. An earlier deadline of the caller does too.
+	// Timeout bounds it, commit included. An earlier deadline of the caller does too.
 	Timeout time.Duration
-	// First are statements sent with its begin; their results are read before the command runs. Optional.
-	First *pgx.Batch
 }
 
 // Run runs fn to its end even if the request is cancelled: a client that disconnects must not decide about a commit.
 // The request's deadline still holds.
 func (t Transaction) Run(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
+	return t.run(ctx, &pgx.Batch{}, fn)
+}
+
+// run sends the statements of first with the begin, in one round trip, and reads their results before fn runs.
+func (t Transaction) run(ctx context.Context, first *pgx.Batch, fn func(context.Context, pgx.Tx) error) error {
 	until := time.Now().Add(t.Timeout)
 	if asked, has := ctx.Deadline(); has && asked.Before(until) {
 		until = asked
@@ -49,9 +51,7 @@ func (t Transaction) Run(ctx context.Context, fn func(context.Context, pgx.Tx) e
 	defer conn.Release()
 	begin := &pgx.Batch{}
 	begin.BeginTx(pgx.TxOptions{})
-	if t.First != nil {
-		begin.QueuedQueries = append(begin.QueuedQueries, t.First.QueuedQueries...)
-	}
+	begin.QueuedQueries = append(begin.QueuedQueries, first.QueuedQueries...)
 	results := conn.SendBatch(ctx, begin)
 	tx := results.Tx()
 	defer func() { _ = tx.Rollback(ctx) }() // no effect after a commit
@@ -70,56 +70,45 @@ func (t Transaction) Run(ctx context.Context, fn func(context.Context, pgx.Tx) e
 	return nil
 }
 
-// Once answers a command under its key: with the stored answer, or with that of do, which is stored in one transaction
-// with the writes that do queues. A claim without a key stores no answer. A refused command leaves its key free.
-//
-// It takes three round trips: begin with claim and t.First; the writes; commit. do can use the results of t.First, and
-// tx for a statement whose result it needs.
+// Once answers a command under its key: with the stored answer, or with that of do, which it stores in one transaction
+// with the writes that do queues. A claim without a key stores no answer. A refused command leaves its key free. do can
+// use tx for a statement whose result it needs.
 //
 // Errors: [ErrKeyReused], [ErrKeyInFlight], [ErrOutcomeUnknown], [ErrMetadata], those of do and of its writes.
 func (t Transaction) Once(
 	ctx context.Context, claim Claim, keep time.Duration,
 	do func(ctx context.Context, tx pgx.Tx, writes *pgx.Batch) (Answer, error),
 ) (answer Answer, err error) {
-	keyed, locked := claim.Key != "", false
+	first, locked := &pgx.Batch{}, true
 	var known []byte // fingerprint of the answered command
-	if keyed {
-		begin := &pgx.Batch{}
-		begin.Queue(lockKey, claim.Scope, claim.Key).QueryRow(func(row pgx.Row) error { return row.Scan(&locked) })
-		begin.Queue(selectAnswer, claim.Scope, claim.Key).Query(func(rows pgx.Rows) error {
-			given := []any{&known, &answer.Status, &answer.Body, &answer.Metadata}
-			_, err := pgx.ForEachRow(rows, given, func() error { return nil })
+	if claim.Key != "" {
+		first.Queue(lockKey, claim.Scope, claim.Key).QueryRow(func(row pgx.Row) error { return row.Scan(&locked) })
+		first.Queue(selectAnswer, claim.Scope, claim.Key).Query(func(rows pgx.Rows) error {
+			columns := []any{&known, &answer.Status, &answer.Body, &answer.Metadata}
+			_, err := pgx.ForEachRow(rows, columns, func() error { return nil })
 			return err
 		})
-		if t.First != nil {
-			begin.QueuedQueries = append(begin.QueuedQueries, t.First.QueuedQueries...)
-		}
-		t.First = begin
 	}
-	err = t.Run(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		// A known answer is committed, so it counts even if another retry holds the lock. A hash collision of two keys costs
-		// a needless ErrKeyInFlight.
+	err = t.run(ctx, first, func(ctx context.Context, tx pgx.Tx) (err error) {
+		// A known answer counts even if another retry holds the lock. Two keys of one hash cost a needless ErrKeyInFlight.
 		switch {
 		case known != nil && !bytes.Equal(known, claim.Fingerprint):
 			return ErrKeyReused
 		case known != nil:
 			return nil
-		case keyed && !locked:
+		case !locked:
 			return ErrKeyInFlight
 		}
 		writes := &pgx.Batch{}
 		if answer, err = do(ctx, tx, writes); err != nil {
 			return err
 		}
-		if m := answer.Metadata; keyed && m != nil && (len(m) > MaxMetadataBytes || !isObject(m)) {
-			return ErrMetadata
-		}
-		if keyed {
+		if claim.Key != "" {
+			if m := answer.Metadata; len(m) > MaxMetadataBytes || m != nil && !bytes.HasPrefix(m, []byte("{")) {
+				return ErrMetadata
+			}
 			writes.Queue(upsertAnswer, claim.Scope, claim.Key, claim.Fingerprint,
 				answer.Status, answer.Body, keep.Seconds(), answer.Metadata)
-		}
-		if writes.Len() == 0 {
-			return nil
 		}
 		if err := tx.SendBatch(ctx, writes).Close(); err != nil {
 			return fmt.Errorf("store command: %w", err)
@@ -154,17 +143,11 @@ on conflict (scope, key) do update set
     fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
     created_at = excluded.created_at, expires_at = excluded.expires_at, metadata = excluded.metadata`
 
-func isObject(text json.RawMessage) bool {
-	var object map[string]json.RawMessage
-	return json.Unmarshal(text, &object) == nil && object != nil
-}
-
 // Answer is the stored answer of a command.
 type Answer struct {
 	Status int
 	Body   []byte
-	// Metadata is a JSON object up to MaxMetadataBytes, for retries and operators; clients do not see it. It must hold no
-	// personal data. nil: none.
+	// Metadata is a JSON object for operators and retries, without personal data; clients do not see it. nil: none.
 	Metadata json.RawMessage
 }
 
@@ -172,7 +155,7 @@ type Answer struct {
 const MaxMetadataBytes = 4096
 
 // ErrMetadata is about metadata that is too long or not a JSON object. Nothing is stored.
-var ErrMetadata = fmt.Errorf("metadata of an answer is no JSON object of up to %d bytes", MaxMetadataBytes)
+var ErrMetadata = fmt.Errorf("metadata of an answer must be a JSON object of up to %d bytes", MaxMetadataBytes)
 
 // Errors about a key.
 var (
@@ -192,10 +175,7 @@ const (
 )
 
 // Retry runs a command without locks, and again after [outbox.ErrVersionConflict], at most attempts times in all. do is
-// the whole command: it begins a transaction, reads the aggregate and decides. A command with a version that its caller
-// has seen gets one attempt.
-//
-// Any other error ends it, and so does ctx. [Problem] answers the last conflict with 409.
+// the whole command, transaction included. A command with a version that its caller has seen gets one attempt.
 func Retry[T any](ctx context.Context, attempts int, do func(context.Context) (T, error)) (T, error) {
 	pauses := failure.Backoff{Min: firstPause, Max: longestPause}
 	for {
@@ -212,17 +192,16 @@ const forgetPage = 1000
 
 // Forget deletes expired rows. Each statement deletes up to $1 rows, and is repeated until it deletes fewer.
 func Forget(ctx context.Context, pool *pgxpool.Pool, statements ...string) error {
-	var problems []error
 	for _, sql := range statements {
 		for deleted := int64(forgetPage); deleted == forgetPage; {
 			tag, err := pool.Exec(ctx, sql, forgetPage)
 			if err != nil {
-				problems = append(problems, fmt.Errorf("delete expired rows: %w", err))
+				return fmt.Errorf("delete expired rows: %w", err)
 			}
 			deleted = tag.RowsAffected()
 		}
 	}
-	return errors.Join(problems...)
+	return nil
 }
 
 // ForgetHourly calls [Forget] now and every hour, until ctx ends.

@@ -73,13 +73,10 @@ func TestACommandIsDoneOncePerKey(t *testing.T) {
 	pool := open(t)
 	refused, done := errors.New("refused"), 0
 	once := func(key string, refuse error) error {
-		var read int
-		first := &pgx.Batch{}
-		first.Queue(`select 7`).QueryRow(func(row pgx.Row) error { return row.Scan(&read) })
-		whole := command.Transaction{Pool: pool, Timeout: time.Minute, First: first}
+		whole := command.Transaction{Pool: pool, Timeout: time.Minute}
 		_, err := whole.Once(t.Context(), command.Claim{Scope: "test", Key: key, Fingerprint: []byte{}}, time.Hour,
 			func(_ context.Context, _ pgx.Tx, writes *pgx.Batch) (command.Answer, error) {
-				done += read
+				done++
 				writes.Queue(`create table if not exists kept ()`)
 				return command.Answer{Status: 200, Body: []byte{}}, refuse
 			})
@@ -87,11 +84,11 @@ func TestACommandIsDoneOncePerKey(t *testing.T) {
 	}
 	require.NoError(t, once("", nil))
 	require.NoError(t, once("", nil))
-	require.Equal(t, 14, done)
+	require.Equal(t, 2, done)
 	require.Equal(t, refused, once("k", refused))
 	require.NoError(t, once("k", nil))
 	require.NoError(t, once("k", nil))
-	require.Equal(t, 28, done, "the last one was answered by the one before")
+	require.Equal(t, 4, done, "the last one was answered by the one before")
 	var keys int
 	require.NoError(t, pool.QueryRow(t.Context(), `select count(*) from idempotency_key`).Scan(&keys))
 	require.Equal(t, 1, keys)
@@ -176,7 +173,7 @@ func TestAnAnswerHasMetadata(t *testing.T) {
 		require.JSONEq(t, `{"order":"7"}`, string(answer.Metadata))
 	}
 	long := fmt.Sprintf(`{"long": %q}`, strings.Repeat("x", command.MaxMetadataBytes))
-	for _, wrong := range []string{long, `[]`, `null`, `{`} {
+	for _, wrong := range []string{long, `[]`, `null`} {
 		_, err := once("wrong", wrong)
 		require.ErrorIs(t, err, command.ErrMetadata, wrong)
 	}

@@ -22,8 +22,7 @@ const (
 
 const retrySoon = time.Second
 
-// tooSlow are timeouts of statements and transactions. Consumers count them as unknown, since a handler may cause them;
-// here a repetition may be faster.
+// tooSlow are timeouts of statements and transactions. A repetition may be faster.
 var tooSlow = []string{"sql_57014", "sql_25P03", "sql_25P04"}
 
 // poolClosed is the code of a request that outlived the drain.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/textproto"
+	"slices"
 	"strings"
 
 	"github.com/wneessen/go-mail"
@@ -35,19 +36,18 @@ func (e *SubmitError) Error() string {
 // concernsAll reports whether every mail would fail: the server, the login or the sender's address. Postfix refuses a
 // sender only at RCPT TO, so after MAIL FROM the code decides.
 func (e *SubmitError) concernsAll() bool {
-	if e.Step == mail.ErrConnCheck || e.Step == mail.ErrSMTPMailFrom {
-		return true
-	}
-	switch e.Enhanced {
-	case "4.3.1", "5.3.1", "4.3.2", "5.3.2": // the server is full or closed
-		return true
-	case "4.1.7", "5.1.7", "4.1.8", "5.1.8": // the sender's address, its domain
-		return true
-	case "5.7.8", "5.7.9", "5.7.11", "5.7.14": // the account
-		return true
-	}
-	return e.Code == 530 || e.Code == 534 || e.Code == 535 || e.Code == 538 // the login
+	return e.Step == mail.ErrConnCheck || e.Step == mail.ErrSMTPMailFrom ||
+		slices.Contains(serverCodes, e.Enhanced) || slices.Contains(loginCodes, e.Code)
 }
+
+var (
+	serverCodes = []string{
+		"4.3.1", "5.3.1", "4.3.2", "5.3.2", // the server is full or closed
+		"4.1.7", "5.1.7", "4.1.8", "5.1.8", // the sender's address, its domain
+		"5.7.8", "5.7.9", "5.7.11", "5.7.14", // the account
+	}
+	loginCodes = []int{530, 534, 535, 538}
+)
 
 // mark adds the meaning for the mail:
 //

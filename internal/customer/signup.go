@@ -36,8 +36,7 @@ type Signup struct {
 func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error) {
 	fingerprint := sha256.Sum256([]byte(string(s.Email) + "\x00" + string(s.Name)))
 	claim := command.Claim{Scope: "signup", Key: s.Key, Fingerprint: fingerprint[:]}
-	whole := command.Transaction{Pool: c.Pool, Timeout: c.Timeout}
-	answer, err := whole.Once(ctx, claim, c.KeysFor,
+	answer, err := c.transaction().Once(ctx, claim, c.KeysFor,
 		func(ctx context.Context, _ pgx.Tx, writes *pgx.Batch) (command.Answer, error) {
 			return c.register(ctx, writes, s)
 		})

@@ -34,39 +34,72 @@ type Commands struct {
 // Rename emits UserRenamed. If the user is not at version expected, it returns a [domain.CodeVersionMismatch].
 func (c *Commands) Rename(
 	ctx context.Context, id domain.UserID, name domain.Name, expected int64,
-) (domain.User, error) {
-	renamed, err := change(ctx, c, id, contract.UserRenamed,
-		func(user domain.User, at time.Time) (domain.User, domain.UserRenamed, error) {
-			return user.Rename(name, expected, at)
-		})
-	if err == nil {
-		fault.Here("customer.rename.committed")
+) (user domain.User, err error) {
+	err = c.transaction().Run(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		before, err := lockUser(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		at := now()
+		after, renamed, err := before.Rename(name, expected, at)
+		if err != nil {
+			return err
+		}
+		e, err := contract.UserRenamed.New(string(id), after.Version, at, renamed)
+		if err != nil {
+			return err
+		}
+		user = after
+		return c.store(ctx, tx, user, e)
+	})
+	if err != nil {
+		return domain.User{}, err
 	}
-	return renamed, err
+	c.Outbox.Committed()
+	fault.Here("customer.rename.committed")
+	return user, nil
 }
 
 // Verify emits EmailVerified. Using a token again does nothing. A bad token is a [domain.CodeTokenInvalid], whether its
 // user exists or not; an old one is a [domain.CodeTokenExpired].
-func (c *Commands) Verify(ctx context.Context, token string) (domain.User, error) {
+func (c *Commands) Verify(ctx context.Context, token string) (user domain.User, err error) {
 	claim, err := domain.ParseClaim(token)
 	if err != nil {
 		return domain.User{}, err
 	}
-	verified, err := change(ctx, c, claim.UserID, contract.EmailVerified,
-		func(user domain.User, at time.Time) (domain.User, domain.EmailVerified, error) {
-			if err := c.Links.Verify(claim, user.Email, at); err != nil {
-				return user, domain.EmailVerified{}, err
-			}
-			verified, said := user.VerifyEmail(at)
-			return verified, said, nil
-		})
+	err = c.transaction().Run(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		before, err := lockUser(ctx, tx, claim.UserID)
+		if err != nil {
+			return err
+		}
+		at := now()
+		if err := c.Links.Verify(claim, before.Email, at); err != nil {
+			return err
+		}
+		after, verified := before.VerifyEmail(at)
+		user = after
+		if after.Version == before.Version {
+			return nil // verified already
+		}
+		e, err := contract.EmailVerified.New(string(user.ID), user.Version, at, verified)
+		if err != nil {
+			return err
+		}
+		return c.store(ctx, tx, user, e)
+	})
 	switch {
 	case errors.Is(err, errNoUser):
-		err = domain.ErrTokenInvalid
-	case err == nil:
-		fault.Here("customer.verify.committed")
+		return domain.User{}, domain.ErrTokenInvalid
+	case err != nil:
+		return domain.User{}, err
 	}
-	return verified, err
+	c.Outbox.Committed()
+	fault.Here("customer.verify.committed")
+	return user, nil
+}
+
+func (c *Commands) transaction() command.Transaction {
+	return command.Transaction{Pool: c.Pool, Timeout: c.Timeout}
 }
 
 const selectLinkOwner = `select email, status from users where id = $1`
@@ -87,47 +120,6 @@ func (c *Commands) CheckLink(ctx context.Context, token string) (domain.Status, 
 		return "", fmt.Errorf("read user: %w", err)
 	}
 	return status, c.Links.Verify(claim, email, now())
-}
-
-// A rule that leaves the version as it is has changed nothing.
-func change[T any](
-	ctx context.Context, c *Commands, id domain.UserID, of event.Definition[T],
-	rule func(user domain.User, at time.Time) (domain.User, T, error),
-) (domain.User, error) {
-	var after domain.User
-	err := command.Transaction{Pool: c.Pool, Timeout: c.Timeout}.Run(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		before, err := lockUser(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		at := now()
-		user, said, err := rule(before, at)
-		if err != nil {
-			return err
-		}
-		after = user
-		if user.Version == before.Version {
-			return nil
-		}
-		e, err := of.New(string(user.ID), user.Version, at, said)
-		if err != nil {
-			return err
-		}
-		writes := &pgx.Batch{}
-		queueUpdate(writes, user)
-		if err := c.Outbox.Queue(ctx, writes, e); err != nil {
-			return fmt.Errorf("add to outbox: %w", err)
-		}
-		if err := tx.SendBatch(ctx, writes).Close(); err != nil {
-			return fmt.Errorf("store change: %w", err)
-		}
-		return nil
-	})
-	if err != nil {
-		return domain.User{}, err
-	}
-	c.Outbox.Committed()
-	return after, nil
 }
 
 var errNoUser = &domain.Error{Code: domain.CodeUserNotFound, Field: "id", Message: "names no customer"}
@@ -158,6 +150,15 @@ func readUser(ctx context.Context, tx pgx.Tx, id domain.UserID) (u domain.User, 
 
 const updateUser = `update users set name = $2, status = $3, updated_at = clock_timestamp() where id = $1`
 
-func queueUpdate(batch *pgx.Batch, u domain.User) {
-	batch.Queue(updateUser, string(u.ID), u.Name, u.Status)
+// store writes a changed user and its event.
+func (c *Commands) store(ctx context.Context, tx pgx.Tx, u domain.User, e event.Event) error {
+	writes := &pgx.Batch{}
+	writes.Queue(updateUser, string(u.ID), u.Name, u.Status)
+	if err := c.Outbox.Queue(ctx, writes, e); err != nil {
+		return fmt.Errorf("add to outbox: %w", err)
+	}
+	if err := tx.SendBatch(ctx, writes).Close(); err != nil {
+		return fmt.Errorf("store change: %w", err)
+	}
+	return nil
 }

@@ -62,19 +62,13 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 	}
-	served := make(chan error, 1)
-	connections := cmp.Or(s.MaxConnections, ShareDescriptors(4))
-	go func() { served <- server.Serve(netutil.LimitListener(ln, connections)) }()
-	select {
-	case err := <-served:
+	drained := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() { drained <- s.drain(server, cancel) })
+	err := server.Serve(netutil.LimitListener(ln, cmp.Or(s.MaxConnections, ShareDescriptors(4))))
+	if stop() { // ctx has not ended
 		return fmt.Errorf("serve http: %w", err)
-	case <-ctx.Done():
 	}
-	err := s.drain(server, cancel)
-	if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
-		err = errors.Join(err, fmt.Errorf("serve http: %w", serveErr))
-	}
-	return err
+	return <-drained
 }
 
 func (s *Server) drain(server *http.Server, cancelRequests context.CancelFunc) error {

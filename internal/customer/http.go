@@ -122,7 +122,7 @@ func (a *api) HeadCustomer(w http.ResponseWriter, r *http.Request, id openapi.Cu
 
 // RenameCustomer answers PATCH /v1/customers/{id}.
 func (a *api) RenameCustomer(w http.ResponseWriter, r *http.Request, id openapi.CustomerID) {
-	if err := refuseIdempotencyKey(r, "expected_version makes it safe to repeat"); err != nil {
+	if err := refuseIdempotencyKey(r); err != nil {
 		web.WriteProblem(w, r, err)
 		return
 	}
@@ -162,7 +162,7 @@ func (a *api) CreateVerification(w http.ResponseWriter, r *http.Request) {
 		a.pressButton(w, r)
 		return
 	}
-	if err := refuseIdempotencyKey(r, "a token may be used again"); err != nil {
+	if err := refuseIdempotencyKey(r); err != nil {
 		web.WriteProblem(w, r, err)
 		return
 	}
@@ -239,20 +239,20 @@ func (a *api) pressButton(w http.ResponseWriter, r *http.Request) {
 	web.WritePage(w, r, http.StatusOK, verificationPage, confirmedText)
 }
 
+var linkErrors = map[web.Code]pageText{
+	web.Code(domain.CodeTokenExpired): expiredText,
+	web.Code(domain.CodeTokenInvalid): invalidText,
+	web.CodeMissingParameter:          invalidText, // a mail program cut the token off
+	web.CodeInvalidParameter:          invalidText, // or repeated it
+}
+
+// writeLinkError answers a browser with a page about its link.
 func writeLinkError(w http.ResponseWriter, r *http.Request, err error) {
-	text := invalidText
-	parameter, is := errors.AsType[*web.Error](err)
-	switch {
-	case !web.WantsPage(r):
-		web.WriteProblem(w, r, err)
-		return
-	case errors.Is(err, &domain.Error{Code: domain.CodeTokenExpired}):
-		text = expiredText
-	case is && (parameter.Code == web.CodeMissingParameter || parameter.Code == web.CodeInvalidParameter):
-		// A mail program cut the token off or repeated it.
-	case !errors.Is(err, &domain.Error{Code: domain.CodeTokenInvalid}):
+	problem := web.ProblemOf(r, err)
+	text, isOfLink := linkErrors[problem.Code]
+	if !isOfLink || !web.WantsPage(r) {
 		web.WriteProblem(w, r, err)
 		return
 	}
-	web.WritePage(w, r, web.ProblemOf(r, err).Status, verificationPage, text)
+	web.WritePage(w, r, problem.Status, verificationPage, text)
 }

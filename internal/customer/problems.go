@@ -16,14 +16,14 @@ const (
 	codeKeyUnsupported web.Code = "idempotency_key_unsupported"
 )
 
-// reason is why the request needs no key.
-func refuseIdempotencyKey(r *http.Request, reason string) error {
+// refuseIdempotencyKey is for requests that expected_version or a token makes safe to repeat.
+func refuseIdempotencyKey(r *http.Request) error {
 	if len(r.Header.Values("Idempotency-Key")) == 0 {
 		return nil
 	}
 	problem := web.ParameterError(http.StatusBadRequest, codeKeyUnsupported, "Idempotency-Key",
 		"is not supported by this request")
-	problem.Detail = "This request does not support the header Idempotency-Key; " + reason + ". Leave the header out."
+	problem.Detail = "This request may be repeated without the header Idempotency-Key. Leave the header out."
 	return problem
 }
 

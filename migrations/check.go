@@ -38,9 +38,9 @@ type Difference struct {
 	Binary   int64 // its last migration
 }
 
-// Check compares the database with this binary's sets and changes nothing. Its error joins one [SchemaError] for each
-// set that does not fit: the database lacks a migration, or has an unknown one after which older binaries may not go
-// on. Without an error it lists the sets that are newer in the database. The binary may serve on them.
+// Check compares the database with this binary's sets. Its error joins a [SchemaError] for each set that does not fit:
+// the database lacks a migration, or has an unknown one after which older binaries may not go on. Without an error it
+// lists the sets that are newer in the database. The binary may serve on them.
 func Check(ctx context.Context, pool *pgxpool.Pool, sets ...Set) (newer []Difference, err error) {
 	db := stdlib.OpenDBFromPool(pool)
 	defer func() { _ = db.Close() }() // the pool stays open

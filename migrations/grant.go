@@ -23,11 +23,9 @@ cross join lateral (select case
     else 'select, insert, update, delete' end) r (rights)
 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and rights is not null`
 
-// grant gives a role the rights that a service needs to serve, and takes others on the schema and its tables from it.
-// The role may read and write rows: it cannot make, change or drop a table, set a sequence, change or delete an event
-// in the outbox, an operator's action or the record of migrations, unless it is a member of a role that can. Functions
-// that check their arguments make and drop partitions. One transaction: a service that serves at the time notices
-// nothing.
+// grant gives a role the rights that a service needs to serve, and takes others from it, in one transaction. The role
+// may read and write rows. It cannot change a table, set a sequence, or change an event in the outbox, an operator's
+// action or the record of migrations, unless it is a member of a role that can. Functions make and drop partitions.
 func grant(ctx context.Context, db *sql.DB, role string) error {
 	var rights string
 	err := db.QueryRowContext(ctx, rightsSQL, role).Scan(&rights)

@@ -1,7 +1,6 @@
 // Package migrations holds the SQL of every table and brings a database up to it.
 //
-// A set is a folder of numbered files with its own version table, so that a service composes its schema of what it
-// uses (outbox, inbox) and what is its own, and each part counts for itself.
+// A set is a folder of numbered files with its own version table. A service composes its schema of sets.
 package migrations
 
 import (

@@ -21,7 +21,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A Format is a rule for text, named by the tag "format". It needs no network.
+// A Format is a rule for text, named by the tag "format".
 type Format string
 
 // The formats that code uses.
@@ -102,8 +102,7 @@ func isPostgres(text string) bool {
 	return err == nil
 }
 
-// SameListener reports whether two addresses of the format listen collide: the same port, other than 0, on the same
-// host or on every interface. It does not resolve names.
+// SameListener reports whether two addresses have the same port, other than 0, and the same host or every interface.
 func SameListener(a, b string) bool {
 	hostA, portA, errA := net.SplitHostPort(a)
 	hostB, portB, errB := net.SplitHostPort(b)

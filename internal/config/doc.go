@@ -1,5 +1,4 @@
-// Package config reads and checks a service's environment variables into a struct, and reports all problems together.
-// github.com/caarlos0/env converts the values.
+// Package config reads a service's environment variables into a struct, and reports all problems together.
 //
 // A field names its variable by tag:
 //
@@ -16,8 +15,8 @@
 //
 //   - env: the variable; ",required" makes it mandatory.
 //   - envDefault: the value of an unset variable.
-//   - min, max: bounds of a number, a duration, or a text's length in bytes. Without min, integers start at 0 and
-//     durations are positive.
+//   - min, max: bounds of a number, a duration, or a text's bytes. Without min, integers start at 0 and durations are
+//     positive.
 //   - oneof: the allowed words; any case is accepted, and the tag's is stored.
 //   - format: a name of [Format]; of a list, that of each entry.
 //   - doc: the purpose of the variable.

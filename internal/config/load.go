@@ -142,8 +142,7 @@ func findBroken(rules []Rule, list []field, found []Problem) (problems []Problem
 	return problems
 }
 
-// findUnknown reports unread variables with the first word of one of ours: mostly misspelt, so the default would run
-// unnoticed.
+// findUnknown reports unread variables with the first word of one of ours: most are misspelt.
 func findUnknown(texts map[string]string, list []field) (problems []Problem) {
 	names, prefixes := map[string]bool{}, map[string]bool{}
 	for _, f := range list {
@@ -163,7 +162,7 @@ func findUnknown(texts map[string]string, list []field) (problems []Problem) {
 }
 
 // isForeign: Kubernetes sets X_SERVICE_HOST, X_PORT_80_TCP and others for each service, and X_PORT to a URL; any other
-// X_PORT is a mistake for X_ADDR. OTEL_ variables are often set for all programs of a machine.
+// X_PORT is a mistake for X_ADDR.
 func isForeign(name, value string) bool {
 	return name == "HTTP_PROXY" || strings.HasPrefix(name, "OTEL_") ||
 		strings.Contains(name, "_SERVICE_") || strings.Contains(name, "_PORT_") ||

@@ -11,8 +11,8 @@ import (
 
 const mask = "***"
 
-// A Secret is never shown: printed, logged or encoded it is "***", or empty if unset. fmt bypasses the methods of
-// unexported struct fields: keep secrets in exported fields or behind a function.
+// A Secret is never shown: printed, logged or encoded it is "***", or empty if unset. Keep it in exported fields: fmt
+// bypasses the methods of others.
 type Secret string
 
 // Reveal returns the value. Do not store it in a struct.

@@ -30,9 +30,9 @@ type Signup struct {
 
 // SignUp stores a new user, its UserRegistered and the answer under the idempotency key, all or nothing.
 //
-// The same key with the same command returns the first answer; with another command it returns [command.ErrKeyReused],
-// and while the first still runs [command.ErrKeyInFlight]. A taken address is a [domain.CodeEmailTaken], an exhausted
-// mailbox or client an allowanceError. Both leave the key free and use nothing up.
+// The same key with the same command returns the first answer, with another one [command.ErrKeyReused], and while the
+// first still runs [command.ErrKeyInFlight]. A taken address is a [domain.CodeEmailTaken], an exhausted mailbox or
+// client an allowanceError. Both leave the key free and use no allowance.
 func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error) {
 	fingerprint := sha256.Sum256([]byte(string(s.Email) + "\x00" + string(s.Name)))
 	claim := command.Claim{Scope: "signup", Key: s.Key, Fingerprint: fingerprint[:]}
@@ -84,8 +84,7 @@ insert into users (id, email, email_key, name, status, registered_at)
 values ($1, $2, $3, $4, $5, $6)
 on conflict (email_key) do nothing`
 
-// queueInsert waits for a concurrent signup of the address. The id is a string: for an own type pgx tries the binary
-// form first.
+// queueInsert waits for a concurrent signup of the address.
 func queueInsert(batch *pgx.Batch, u domain.User) {
 	batch.Queue(insertUser, string(u.ID), u.Email, u.Email.Key(), u.Name, u.Status, u.RegisteredAt).
 		Exec(func(tag pgconn.CommandTag) error {
@@ -122,8 +121,7 @@ on conflict (id) do update
 set used_until = greatest(a.used_until, clock_timestamp()) + make_interval(secs => $2)
 returning extract(epoch from used_until - clock_timestamp())::float8`
 
-// The id is an HMAC of the address under VERIFICATION_SECRET, so the table holds no address. A new secret forgets all
-// allowances.
+// The id is an HMAC, so the table holds no address. A new VERIFICATION_SECRET forgets all allowances.
 func (c *Commands) queueAllowance(batch *pgx.Batch, of, subject string, period time.Duration, limit int) {
 	id := hmac.New(sha256.New, c.Links)
 	id.Write([]byte("twinbox signup allowance\x00" + of + "\x00" + subject))

@@ -25,7 +25,7 @@ type Commands struct {
 	Links domain.VerificationKey
 	// KeysFor bounds how long an idempotency key keeps its answer.
 	KeysFor time.Duration
-	// Timeout bounds a command, commit included. The caller's deadline may be earlier.
+	// Timeout bounds a command, commit included.
 	Timeout time.Duration
 	// Allowances limit sign-ups. Default: no limits.
 	Allowances Allowances

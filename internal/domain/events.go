@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// The JSON Schemas in api/events are the contract. A field may be added; any other change needs a new version of the
-// event.
+// The JSON Schemas in api/events are the contract. Any change but a new field needs a new version of the event.
 
 // UserRegistered is the first event of every user.
 type UserRegistered struct {
@@ -38,8 +37,8 @@ type VerificationEmailSent struct {
 	SentAt time.Time `json:"sent_at"`
 }
 
-// Check returns an [*Error] for the first field that no function of this package could have filled in. Both sides of
-// the log call it (event.Ruled).
+// Check returns an [*Error] for the first field that no function of this package could have filled in. Writers and
+// readers call it.
 func (e UserRegistered) Check() error {
 	return cmp.Or(
 		checkUUID(CodeInvalidUserID, "user_id", e.UserID),

@@ -25,8 +25,7 @@ const (
 	CodeInvalidMailID   Code = "invalid_mail_id"
 )
 
-// Error is a broken rule, for the client to fix. It never wraps a technical failure and never repeats the input, which
-// may be personal.
+// Error is a broken rule, for the client to fix. It never repeats the input, which may be personal.
 type Error struct {
 	Code    Code
 	Field   string // the input it is about; may be empty
@@ -51,8 +50,7 @@ type UserID string
 
 var canonicalUUID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// ParseUserID accepts the canonical form alone. Aliases (upper case, braces, urn:uuid:) would give one user several
-// names.
+// ParseUserID accepts the canonical form alone. Aliases would give one user several names.
 func ParseUserID(text string) (UserID, error) {
 	return UserID(text), checkUUID(CodeInvalidUserID, "id", text)
 }
@@ -79,8 +77,8 @@ var plainAddress = regexp.MustCompile(
 // Email is an address with its domain in lower case. Only [ParseEmail] makes one.
 type Email string
 
-// ParseEmail accepts one plain address with a dotted ASCII domain. It refuses display names, comments, quoted local
-// parts, address literals, blanks, control characters, and internationalised addresses, which need SMTPUTF8.
+// ParseEmail accepts one plain ASCII address with a dotted domain. It refuses quoted local parts, address literals and
+// internationalised addresses, which need SMTPUTF8.
 func ParseEmail(text string) (Email, error) {
 	if len(text) > maxEmailBytes {
 		return "", &Error{CodeInvalidEmail, "email", "is longer than 254 bytes"}
@@ -98,8 +96,7 @@ func ParseEmail(text string) (Email, error) {
 // Key returns the form in which two addresses are the same person's.
 func (e Email) Key() string { return strings.ToLower(string(e)) }
 
-// Mailbox guesses who reads the address: many servers deliver ada+news@ and a.da@ to ada@. Use it for counting, not as
-// an identity.
+// Mailbox guesses who reads the address, for counting: many servers deliver ada+news@ and a.da@ to ada@.
 func (e Email) Mailbox() string {
 	local, host, _ := strings.Cut(e.Key(), "@")
 	if name, _, tagged := strings.Cut(local, "+"); tagged && name != "" {
@@ -116,11 +113,9 @@ const maxNameRunes = 200
 // Name is a user's name: any script, one line. Only [ParseName] makes one.
 type Name string
 
-// ParseName trims surrounding blanks and accepts 1 to 200 visible characters and spaces. It refuses control and format
-// characters, line separators, private-use and unassigned code points, fillers. It accepts a joiner only after a
-// character of a script that needs it.
-//
-// It accepts markup and look-alikes: pages escape names, and a name does not identify a user.
+// ParseName trims surrounding blanks and accepts 1 to 200 visible characters and spaces; a joiner only after a
+// character of a script that needs it. Markup and look-alikes pass: pages escape names, and a name does not identify a
+// user.
 func ParseName(text string) (Name, error) {
 	name, wrong := strings.TrimSpace(text), ""
 	switch {
@@ -141,8 +136,7 @@ func ParseName(text string) (Name, error) {
 
 const joiners = "\u200c\u200d" // the zero-width non-joiner and joiner
 
-// A joiner depends on the character before it. U+FFFD is for bytes that were lost earlier. Some characters show nothing
-// alone.
+// wrongCharacters refuses U+FFFD, too: the sign of bytes that were lost earlier.
 func wrongCharacters(name string) string {
 	var before rune
 	forbidden, visible := false, false

@@ -56,8 +56,8 @@ func (u User) VerifyEmail(at time.Time) (User, EmailVerified) {
 }
 
 // A token is user id (16 bytes), expiry in Unix seconds (8 bytes) and HMAC-SHA256 (32 bytes), in unpadded base64url.
-// Links get into logs, so the signed address is not contained. A link to an earlier address must not verify a later
-// one.
+// The address is signed, so a link to an earlier one verifies no later one, and not contained, since links get into
+// logs.
 const (
 	idBytes     = 16
 	expiryBytes = 8
@@ -104,8 +104,7 @@ func ParseClaim(token string) (Claim, error) {
 	}, nil
 }
 
-// Verify checks the signature against the user's present address, then the expiry: a forger must not learn the second
-// result.
+// Verify checks the signature against the user's present address, then the expiry: a forger must not learn the second.
 func (k VerificationKey) Verify(c Claim, email Email, now time.Time) error {
 	signed, signature := c.raw[:idBytes+expiryBytes], c.raw[idBytes+expiryBytes:]
 	if !hmac.Equal(signature, k.mac(signed, email)) {

@@ -64,7 +64,7 @@ type Letter struct {
 	WrittenAt time.Time
 }
 
-// Sender submits letters, each over its own connection to one recipient, so that no failure affects another mail.
+// Sender submits letters, each over its own connection, so that no failure affects another mail.
 type Sender struct {
 	Config Config
 	From   string
@@ -159,8 +159,7 @@ func (s *Sender) newClient(conn *connection) (*mail.Client, error) {
 	return mail.NewClient(host, options...)
 }
 
-// MaxReplyBytes bounds the server's bytes on one connection, since the library reads lines of any length. A mail needs
-// about 10 KB.
+// MaxReplyBytes bounds the server's bytes on one connection: the library reads lines of any length. A mail needs 10 KB.
 const MaxReplyBytes = 256 << 10
 
 var errTooManyReplies = errors.New("the mail server sends more than 256 KiB on one connection")

@@ -18,8 +18,7 @@ const (
 	awayProbe = 10 * time.Second
 )
 
-// NewCircuit returns the mail server's circuit: a failed mail starts a probe, which decides. A silent server is found
-// after SMTP_TIMEOUT at most: a third each for mail and probe.
+// NewCircuit returns the mail server's circuit: a failed mail starts a probe, which decides.
 func NewCircuit(sender *Sender, log *slog.Logger, registerer prometheus.Registerer) *circuit.Circuit {
 	return circuit.New(circuit.Config{
 		Name: "mail server", Probe: sender.probe, Timeout: sender.Config.Timeout, Every: idleProbe,
@@ -27,8 +26,8 @@ func NewCircuit(sender *Sender, log *slog.Logger, registerer prometheus.Register
 	})
 }
 
-// probe runs the steps of every mail. A recent refusal of a later step that concerns all mails counts too. It expires
-// after awayProbe, since another instance may have sent mails. The circuit limits its time.
+// probe runs the first steps of every mail. A recent refusal of a later step counts too; it expires, since another
+// instance may have sent mails.
 func (s *Sender) probe(ctx context.Context) error {
 	from, err := mail.ParseAddress(s.From)
 	if err != nil {

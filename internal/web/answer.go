@@ -19,7 +19,7 @@ func WriteJSON(w http.ResponseWriter, r *http.Request, status int, value any) {
 	WriteEncoded(w, status, body)
 }
 
-// WriteEncoded answers with a JSON document.
+// WriteEncoded answers with encoded JSON.
 func WriteEncoded(w http.ResponseWriter, status int, document []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -47,7 +47,7 @@ func WantsPage(r *http.Request) bool {
 	return strings.EqualFold(media, "text/html")
 }
 
-// WritePage answers with an HTML page. Its address, which may hold a token, goes to no other site.
+// WritePage answers with an HTML page. Its address, which may hold a token, reaches no other site.
 func WritePage(w http.ResponseWriter, r *http.Request, status int, page *template.Template, data any) {
 	var body strings.Builder
 	if err := page.Execute(&body, data); err != nil {

@@ -27,8 +27,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// edge is shared by all requests of a router. Its metrics have the route and not the path, which would give one value
-// per customer.
+// edge is shared by all requests of a router. Its metrics have the route: the path would give one value per customer.
 type edge struct {
 	config   Config
 	log      *slog.Logger
@@ -63,7 +62,7 @@ const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ance
 // correlationID is safe for logs and headers.
 var correlationID = regexp.MustCompile(`^[A-Za-z0-9_.:/+=-]{1,128}$`)
 
-// wrap gives a request its id, deadline, span and log record. At the deadline the handler answers, with [WriteProblem].
+// wrap gives a request its id, deadline, span and log record. At the deadline the handler itself answers.
 func (e *edge) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -151,8 +150,8 @@ func (e *edge) finish(
 	}
 }
 
-// ClientOf names a request's client for limits: an IPv4 address, or an IPv6 address's /64. It is personal data; keep it
-// out of logs and tables. It is empty without a network connection.
+// ClientOf names a request's client for limits: an IPv4 address, or an IPv6 address's /64; empty without a network. It
+// is personal data: keep it out of logs and tables.
 func ClientOf(r *http.Request) string {
 	return httprate.CanonicalizeIP(middleware.GetClientIP(r.Context()))
 }

@@ -71,7 +71,7 @@ func (c Code) Title() string {
 	return strings.ToUpper(words[:first]) + words[first:]
 }
 
-// An Error is the answer to a client. Detail and Fields never repeat the client's input.
+// An Error is the answer to a client. It never repeats the client's input.
 type Error struct {
 	Status     int           `json:"status"`
 	Code       Code          `json:"code"`
@@ -139,10 +139,9 @@ type Problem struct {
 // No document is served there.
 const typeBase = "https://example.com/twinbox/problems/"
 
-// WriteProblem answers with err: an [*Error] itself, or its translation by [Config.MapError]. An unknown error becomes
-// 503 timeout after the request's deadline, else 500 internal, with the error only in the log.
-//
-// A program gets problem details, a browser ([WantsPage]) a page.
+// WriteProblem answers with an [*Error], or with the translation of err by [Config.MapError]. An unknown error becomes
+// 503 timeout after the request's deadline, else 500 internal; only the log has its text. A browser ([WantsPage]) gets
+// a page.
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	problem := ProblemOf(r, err)
 	header := w.Header()
@@ -156,7 +155,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	switch problem.Code {
 	case CodeBodyTooLarge, CodeRequestTimeout, CodeBodyUnreadable:
-		// The rest of the body is on the wire: it must be neither accepted nor taken for a request.
+		// The rest of the body is on the wire: it must not be taken for a request.
 		header.Set("Connection", "close")
 	}
 	if WantsPage(r) {
@@ -167,8 +166,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	_ = json.NewEncoder(w).Encode(problem) // the client may be gone
 }
 
-// ProblemOf returns the problem that [WriteProblem] would send, for an answer that has begun. The error goes to the log
-// as well.
+// ProblemOf returns the problem that [WriteProblem] would send, and logs the error.
 func ProblemOf(r *http.Request, err error) Problem {
 	x := exchangeOf(r)
 	answer := x.translate(r.Context(), err)

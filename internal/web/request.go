@@ -63,10 +63,9 @@ func isMedia(r *http.Request, want string) bool {
 	return err == nil && media == want && len(parameters) == 0 && (!given || strings.EqualFold(charset, "utf-8"))
 }
 
-// Decode reads the body into a T, a struct. It refuses a media type other than application/json, a compressed or too
-// long body, invalid UTF-8, a byte order mark, a second value, a value that is not an object, unknown members and wrong
-// types. Names are case-sensitive. A member of T that is neither omitempty nor a pointer must be present and not null;
-// nested fields are not checked.
+// Decode reads the body, one JSON object of at most MaxBodyBytes, into a T, a struct. It refuses other media types,
+// compressed bodies, unknown members, members twice and wrong types. Names are case-sensitive. A member of T that is
+// neither omitempty nor a pointer must be present and not null; nested fields are not checked.
 //
 // The error is an [*Error] with a 4xx status, unless [Config.CheckBody] returns another.
 func Decode[T any](w http.ResponseWriter, r *http.Request) (T, error) {
@@ -194,9 +193,8 @@ var (
 	unescape       = strings.NewReplacer(`\"`, `"`, `\\`, `\`)
 )
 
-// IdempotencyKey returns the header's content, "" without one: a quoted string (RFC 8941), or a bare token without
-// blanks, quotes and backslashes. Both are the same key: 1 to 255 printable ASCII characters. An empty header is an
-// error, since its sender meant to be safe.
+// IdempotencyKey returns the header's key, "" without a header. A quoted string (RFC 8941) and a bare token without
+// blanks, quotes and backslashes are the same key: 1 to 255 printable ASCII characters. An empty header is an error.
 func IdempotencyKey(r *http.Request) (string, error) {
 	values := r.Header["Idempotency-Key"]
 	if len(values) == 0 {
@@ -221,8 +219,7 @@ func InvalidIdempotencyKey() *Error {
 	return answer
 }
 
-// ETag is the strong validator of a version: "3", or "3-variant" for one of several representations. variant is
-// letters, digits and hyphens, or empty.
+// ETag is the strong validator of a version: "3", or "3-variant" for one of several representations.
 func ETag(version int64, variant string) string {
 	tag := strconv.FormatInt(version, 10)
 	if variant != "" {
@@ -231,8 +228,8 @@ func ETag(version int64, variant string) string {
 	return `"` + tag + `"`
 }
 
-// NotModified sets the ETag header. If the client has this representation, it answers 304 and returns true. Only for
-// GET and HEAD.
+// NotModified sets the ETag header. If the client of a GET or HEAD has this representation, it answers 304 and returns
+// true.
 func NotModified(w http.ResponseWriter, r *http.Request, etag string) bool {
 	w.Header().Set("ETag", etag)
 	for _, tag := range list(r.Header["If-None-Match"]) {
@@ -245,8 +242,8 @@ func NotModified(w http.ResponseWriter, r *http.Request, etag string) bool {
 	return false
 }
 
-// CheckIfMatch compares the If-Match header, if present, with the expected version. Its ETag matches in every variant,
-// and "*" always. Otherwise, also for malformed tags, it returns a 412.
+// CheckIfMatch compares the If-Match header, if present, with the expected version, in any variant. "*" matches always.
+// Otherwise it returns a 412.
 func CheckIfMatch(r *http.Request, expected int64) error {
 	header, given := r.Header["If-Match"]
 	if !given {

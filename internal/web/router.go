@@ -22,19 +22,18 @@ type Config struct {
 	MapError func(error) *Error
 	// MaxBodyBytes is the longest body that [Decode] reads. Default 64 KiB.
 	MaxBodyBytes int64
-	// RequestTimeout is how long a handler may take, body included, before its context ends. Default 5 s.
+	// RequestTimeout ends a handler's context, body included. Default 5 s.
 	RequestTimeout time.Duration
 	// CheckBody, if set, is the last check of each body that [Decode] reads. Default: none.
 	CheckBody func(r *http.Request, body []byte) error
 	// Document is the API's OpenAPI document, for GET /openapi.json. Default: none.
 	Document []byte
-	// RateLimit is a client's most requests per minute, in a sliding window, per instance; see [ClientOf]. 0 means off.
+	// RateLimit is a client's most requests per minute and instance; see [ClientOf]. 0 means off.
 	RateLimit int
 	// TrustedProxies are the networks whose X-Forwarded-For is trusted. Default: none; the client is the connection's
-	// peer. The header Forwarded (RFC 7239) is not read.
+	// peer.
 	TrustedProxies []netip.Prefix
-	// Registerer gets the metrics http_server_requests_total, http_server_request_duration_seconds and
-	// http_server_requests_in_flight. Default: no metrics.
+	// Registerer gets the metrics http_server_*. Default: no metrics.
 	Registerer prometheus.Registerer
 	// Traces makes each request's span. Default: OpenTelemetry's global provider.
 	Traces trace.TracerProvider
@@ -54,8 +53,7 @@ func (c Config) WithDefaults() Config {
 }
 
 // NewRouter returns a router that names, traces, logs and limits requests and catches panics. Unknown paths and methods
-// get problems. A GET handler does not answer HEAD, since a GET may do more than read. OPTIONS answers 204 with Allow.
-// CORS is not offered.
+// get problems. A GET handler does not answer HEAD. OPTIONS answers 204 with Allow; CORS is not offered.
 func NewRouter(config Config, log *slog.Logger) *chi.Mux {
 	config = config.WithDefaults()
 	metrics := promauto.With(config.Registerer)

@@ -34,8 +34,8 @@ type Server struct {
 	inFlight atomic.Int64
 }
 
-// ShareDescriptors returns the connections of a listener that gets one of so many parts of the process's descriptors: 8
-// to 10,000. The rest is for other listeners, the database and the broker.
+// ShareDescriptors returns how many connections a listener may have, 8 to 10,000, if it gets one of so many parts of
+// the process's descriptors.
 func ShareDescriptors(parts int) int { return max(8, min(Descriptors()/parts, 10_000)) }
 
 // DefaultReadTimeout is a [Server]'s for a request's body.
@@ -46,8 +46,7 @@ const (
 	cutOff         = time.Second // how long cancelled handlers get to return
 )
 
-// Serve answers requests until ctx ends, then drains. It returns nil if all requests ended in time. It closes the
-// listener.
+// Serve answers requests until ctx ends, drains and closes the listener. It returns nil if all requests ended in time.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	// Requests outlive ctx. The drain cancels those that outlive it.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -99,9 +98,9 @@ func (s *Server) serveOne(w http.ResponseWriter, r *http.Request) {
 	s.Handler.ServeHTTP(w, r)
 }
 
-// ForHosts passes on requests to localhost, an IP address or one of the names, and answers 421 to others; where names
-// the setting, as in "in ADMIN_HOSTS". A foreign page can point its own name at this address, and a visitor's browser
-// sends that name in Host. A request without Host passes, since no browser sends it.
+// ForHosts passes on requests to localhost, an IP address or one of the names, and answers 421 to others: a foreign
+// page can point its own name at this address, and browsers send that name in Host. where names the setting, as in "in
+// ADMIN_HOSTS". A request without Host passes, since no browser sends it.
 func ForHosts(names []string, where string, next http.Handler) http.Handler {
 	names = append([]string{"", "localhost"}, names...)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

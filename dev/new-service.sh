@@ -54,7 +54,6 @@ done
 insert() { awk -v line="$2" -v after="$3" -v before="$4" '$0 ~ after {on = 1} on && $0 ~ before {print line; on = 0} {print}' "$1" >"$1.new" && mv "$1.new" "$1"; }
 insert internal/services/services.go "	\"$module/internal/$name\"" '^import' '^)'
 insert internal/services/services.go "		$name.Service.Describe()," '^func All' '^	}'
-insert internal/contract/definitions.go "		${title}Said.Declaration," '^func All' '^	}'
 jobs=deploy/observability/prometheus/prometheus.yml
 [ ! -f $jobs ] || insert $jobs "  - job_name: $name
     dns_sd_configs: [{names: [$name], type: A, port: $operators, refresh_interval: 10s}]" '^scrape_configs' '^$'

@@ -14,10 +14,11 @@ const (
 	SourceNotification = "/twinbox/notification"
 )
 
+// The events, in the order in which a user meets them.
 var (
 	UserRegistered        = define[domain.UserRegistered](TopicUsers, SourceCustomer, "customer", "user-registered.v1")
-	UserRenamed           = define[domain.UserRenamed](TopicUsers, SourceCustomer, "customer", "user-renamed.v1")
-	EmailVerified         = define[domain.EmailVerified](TopicUsers, SourceCustomer, "customer", "email-verified.v1")
 	VerificationEmailSent = define[domain.VerificationEmailSent](
 		TopicMails, SourceNotification, "notification", "verification-email-sent.v1")
+	EmailVerified = define[domain.EmailVerified](TopicUsers, SourceCustomer, "customer", "email-verified.v1")
+	UserRenamed   = define[domain.UserRenamed](TopicUsers, SourceCustomer, "customer", "user-renamed.v1")
 )

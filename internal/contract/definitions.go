@@ -3,6 +3,8 @@
 package contract
 
 import (
+	"slices"
+
 	"example.com/twinbox/api"
 	"example.com/twinbox/internal/event"
 )
@@ -13,22 +15,22 @@ const (
 	TypePrefix  = "com.example."
 )
 
-// All returns every declaration, in the order in which a user meets the events.
-func All() []event.Declaration {
-	return []event.Declaration{
-		UserRegistered.Declaration, VerificationEmailSent.Declaration, EmailVerified.Declaration, UserRenamed.Declaration,
-		// make new-service adds lines here.
-	}
-}
+var all []event.Declaration
+
+// All returns every declaration, in the order of the definitions.
+func All() []event.Declaration { return slices.Clone(all) }
 
 // Load compiles the schemas of all events. It fails only when one is broken or missing.
 func Load() (*event.Checker, error) { return event.LoadSchemas(api.Files, All()...) }
 
+// define declares an event, and lists it in [All].
 func define[T event.Ruled](topic, source, service, name string) event.Definition[T] {
-	return event.Define[T](event.Declaration{
+	definition := event.Define[T](event.Declaration{
 		Type:       TypePrefix + service + "." + name,
 		Topic:      topic,
 		Source:     source,
 		DataSchema: "https://example.com/twinbox/events/" + name + ".json",
 	})
+	all = append(all, definition.Declaration)
+	return definition
 }

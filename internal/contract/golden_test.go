@@ -95,18 +95,6 @@ func TestEveryDefinitionHasItsFiles(t *testing.T) {
 		"make generate writes missing files of testdata; delete those of a removed event by hand")
 }
 
-// The compiler does not find an event that is not in All.
-func TestAllHasEveryDefinition(t *testing.T) {
-	t.Parallel()
-	require.NoError(t, contracttest.CheckListed("."))
-	folder := t.TempDir()
-	const source = "package contract\n\nvar (\n\tPointsGranted = define[domain.PointsGranted](\n\t\tTopicUsers)\n" +
-		"\tPoints        = define[domain.Points](TopicUsers)\n)\n\n" +
-		"func All() []event.Declaration {\n\treturn []event.Declaration{Points.Declaration}\n}\n"
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "some.go"), []byte(source), 0o600))
-	require.EqualError(t, contracttest.CheckListed(folder), "PointsGranted is defined and not in All (definitions.go)")
-}
-
 type asyncDocument struct {
 	Channels map[string]struct {
 		Address  string         `yaml:"address"`

@@ -31,7 +31,7 @@ func TestThePageBuildsAService(t *testing.T) {
 	run(t, tree, "make new-service NAME=earlier PORT=8975")
 	commit(t, tree)
 	blocks := fence.FindAllStringSubmatch(part, -1)
-	require.Len(t, blocks, 19, "two of commands, seven files and ten changes")
+	require.Len(t, blocks, 18, "two of commands, seven files and nine changes")
 	for _, found := range blocks {
 		follow(t, tree, block{found[1], found[2], found[3]})
 	}

@@ -46,13 +46,10 @@ type Circuit struct {
 	probeNow chan struct{}
 	loggedAt time.Time
 
-	mu          sync.Mutex
-	down        *DownError
-	isSuspected bool // no probe that began after the last report has answered
-	wasUp       bool
-	hasEnded    bool          // no probe follows
-	back        chan struct{} // closed at the end of an outage; a new one for each
-	waiting     []func(isDown bool)
+	mu    sync.Mutex
+	down  *DownError
+	wasUp bool
+	back  chan struct{} // closed at the end of an outage; a new one for each
 }
 
 // New returns a circuit that counts the server as up. It panics if the Registerer has a circuit of that name.
@@ -92,10 +89,6 @@ func (c *Circuit) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
-	c.mu.Lock()
-	c.hasEnded = true
-	c.mu.Unlock()
-	c.tellWaiting()
 	return nil
 }
 
@@ -152,37 +145,12 @@ func (c *Circuit) conclude(ctx context.Context, err error) {
 		log.InfoContext(ctx, "dependency is back", "after", time.Since(before.Since).Round(time.Millisecond))
 	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.down = now
-	if now == nil {
-		c.wasUp, c.isSuspected = true, len(c.probeNow) > 0
-	}
+	c.wasUp = c.wasUp || now == nil
 	if now == nil && before != nil {
 		close(c.back)
 		c.back = make(chan struct{})
-	}
-	c.mu.Unlock()
-	c.tellWaiting()
-}
-
-// afterProbe calls f immediately, or for a suspected server after the next probe.
-func (c *Circuit) afterProbe(f func(isDown bool)) {
-	c.mu.Lock()
-	isDown := c.down != nil
-	if !isDown && c.isSuspected && !c.hasEnded {
-		c.waiting = append(c.waiting, f)
-		f = func(bool) {}
-	}
-	c.mu.Unlock()
-	f(isDown)
-}
-
-func (c *Circuit) tellWaiting() {
-	c.mu.Lock()
-	waiting, isDown := c.waiting, c.down != nil
-	c.waiting = nil
-	c.mu.Unlock()
-	for _, f := range waiting {
-		f(isDown)
 	}
 }
 
@@ -208,9 +176,6 @@ func (c *Circuit) Report(err error) {
 
 // Suspect reports an error that is known to be the server's.
 func (c *Circuit) Suspect() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.isSuspected = true
 	select {
 	case c.probeNow <- struct{}{}:
 	default:
@@ -231,18 +196,6 @@ func isSuspicious(err error) bool {
 	return v.Class == failure.Transient && !isAnswer
 }
 
-// Explains reports whether the error may belong to an outage: it is suspicious and no probe has answered yet, or it is
-// transient or a timeout during an outage.
-func (c *Circuit) Explains(err error) bool {
-	c.mu.Lock()
-	isDown, isSuspected := c.down != nil, c.isSuspected
-	c.mu.Unlock()
-	if isDown {
-		return errors.Is(err, context.DeadlineExceeded) || failure.Classify(err) == failure.Transient
-	}
-	return isSuspected && isSuspicious(err)
-}
-
 // Err returns a [*DownError] during an outage, else nil. It sends no probe.
 func (c *Circuit) Err() error {
 	c.mu.Lock()
@@ -255,13 +208,6 @@ func (c *Circuit) Err() error {
 
 // Down reports whether Err is not nil.
 func (c *Circuit) Down() bool { return c.Err() != nil }
-
-// IsSuspected reports whether an error still waits for its probe.
-func (c *Circuit) IsSuspected() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.isSuspected
-}
 
 // Ready is Err, with an error until the first probe has found the server up.
 func (c *Circuit) Ready() error {

@@ -2,12 +2,15 @@ package circuit
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
+
+	"example.com/twinbox/internal/failure"
 )
 
-// Quiet lowers lines to debug if a circuit explains their error. A line about a server that is only suspected waits for
-// the probe. The circuits' own lines pass: their error is an attribute of the logger.
+// Quiet lowers lines to debug while a server is down and their error may come from that. The circuits' own lines pass:
+// their error is an attribute of the logger.
 func Quiet(handler slog.Handler, circuits ...*Circuit) slog.Handler { return quiet{handler, circuits} }
 
 type quiet struct {
@@ -16,15 +19,8 @@ type quiet struct {
 }
 
 func (q quiet) Handle(ctx context.Context, record slog.Record) error {
-	var err error
-	record.Attrs(func(attr slog.Attr) (goOn bool) {
-		err, _ = attr.Value.Any().(error)
-		return err == nil
-	})
-	if i := slices.IndexFunc(q.circuits, func(c *Circuit) bool { return c.Explains(err) }); err != nil && i >= 0 {
-		record = record.Clone()
-		q.circuits[i].afterProbe(func(isDown bool) { _ = q.handleExplained(ctx, record, i, isDown) })
-		return nil
+	if slices.ContainsFunc(q.circuits, (*Circuit).Down) && hasPassingError(record) {
+		record.Level = slog.LevelDebug
 	}
 	if !q.Enabled(ctx, record.Level) {
 		return nil
@@ -32,15 +28,13 @@ func (q quiet) Handle(ctx context.Context, record slog.Record) error {
 	return q.Handler.Handle(ctx, record)
 }
 
-// If the server is up, another one may explain the line.
-func (q quiet) handleExplained(ctx context.Context, record slog.Record, by int, isDown bool) error {
-	left := quiet{q.Handler, nil}
-	if isDown {
-		record.Level = slog.LevelDebug
-	} else {
-		left.circuits = slices.Concat(q.circuits[:by], q.circuits[by+1:])
-	}
-	return left.Handle(ctx, record)
+func hasPassingError(record slog.Record) (has bool) {
+	record.Attrs(func(attr slog.Attr) (goOn bool) {
+		err, _ := attr.Value.Any().(error)
+		has = err != nil && (errors.Is(err, context.DeadlineExceeded) || failure.Classify(err) == failure.Transient)
+		return !has
+	})
+	return has
 }
 
 func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {

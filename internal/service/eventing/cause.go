@@ -96,9 +96,6 @@ func (n *Node) serversDown(ctx context.Context) ([]service.Cause, error) {
 		}
 		return DownCause(n.broker, codeDown, StationBroker, "Requests work. "+backlog+" in the outbox. Nothing is lost."), nil
 	}
-	if n.database.IsSuspected() || n.broker.IsSuspected() {
-		return nil, errors.New("a call failed, and its server has not answered since")
-	}
 	return nil, nil
 }
 

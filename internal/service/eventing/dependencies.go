@@ -3,7 +3,6 @@ package eventing
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -20,7 +19,7 @@ func (n *Node) openCircuits(setup Setup, database *pgx.ConnConfig) {
 	})
 	n.broker = circuit.New(circuit.Config{
 		Name: "broker", Probe: func(ctx context.Context) error { return kafka.Ping(ctx, setup.client) },
-		OnUp: func() { n.brokerBack.Store(time.Now().Unix()) }, Log: setup.Log, Registerer: setup.Admin.Registry(),
+		Log: setup.Log, Registerer: setup.Admin.Registry(),
 	})
 }
 

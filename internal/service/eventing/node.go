@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -57,7 +56,6 @@ type Node struct {
 	reasons       []Reason
 	database      *circuit.Circuit
 	broker        *circuit.Circuit
-	brokerBack    atomic.Int64 // in Unix seconds; 0: no outage yet
 	publisher     *kafka.Publisher
 	relay         *relay.Relay
 	relayDatabase *pgx.ConnConfig

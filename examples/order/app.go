@@ -69,7 +69,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		return nil, err
 	}
 	node.Check("mails", mails.Healthy)
-	node.Explain(mail.Why(node.Pool, handlerReceipt, nil))
+	node.Admin.Explain(mail.Why(node.Pool, handlerReceipt, nil))
 	server := cfg.Server(cfg.RequestTimeout, handler, node.Log)
 	handles := handlers{node.Outbox}
 	wake := func(_ event.Event, outcome inbox.Outcome) {

@@ -19,7 +19,7 @@ from lease where handler = $1 and state in ('pending', 'claimed', 'submitting', 
 
 // Why returns why a handler's mails wait: the mail server is down, or an operator must decide about uncertain mails.
 // With a nil circuit it checks only the second.
-func Why(pool *pgxpool.Pool, handler string, mailServer *circuit.Circuit) eventing.Reason {
+func Why(pool *pgxpool.Pool, handler string, mailServer *circuit.Circuit) service.Reason {
 	return func(ctx context.Context) (causes []service.Cause, err error) {
 		var open, uncertain int64
 		var since *time.Time

@@ -44,7 +44,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		return nil, err
 	}
 	node.Check("mails", sender.Healthy)
-	node.Explain(mail.Why(node.Pool, handlerVerification, mailServer))
+	admin.Explain(mail.Why(node.Pool, handlerVerification, mailServer))
 	start = func(group *service.Group, _ net.Listener) {
 		group.Go("mail server circuit", mailServer.Run)
 		group.Go("mail sender", sender.Run)

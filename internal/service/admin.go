@@ -46,9 +46,9 @@ type Admin struct {
 	cfg      AdminConfig
 	registry *prometheus.Registry
 
-	mu     sync.Mutex
-	checks []*check
-	causes *Shared[[]Cause]
+	mu      sync.Mutex
+	checks  []*check
+	reasons []*Shared[[]Cause]
 }
 
 // NewAdmin returns an admin listener without checks. Its registry has Go, process and build metrics.

@@ -2,11 +2,14 @@ package service
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
 	"time"
-)
 
-// CodeUnknown is the code of [Unknown].
-const CodeUnknown = "unknown"
+	"example.com/twinbox/internal/failure"
+)
 
 // A Cause is one reason why events wait or may be lost. No text holds a secret or personal data.
 type Cause struct {
@@ -21,37 +24,83 @@ type Cause struct {
 	Stops   bool      `json:"stops"`             // no event passes
 }
 
+// The stations of a [Cause].
 const (
-	causeAge     = 500 * time.Millisecond
-	causeTimeout = 2 * time.Second
+	StationRelay  = "relay"
+	StationBroker = "broker" // the relay and all inboxes
+	StationInbox  = "inbox/"
 )
 
-// Explain adds the causes to the readiness report and to [Admin.Causes]. find returns the worst first, soon after its
-// context has ended. Call Explain before Serve.
-func (a *Admin) Explain(find func(ctx context.Context) []Cause) {
-	a.causes = &Shared[[]Cause]{
-		Age: causeAge, Timeout: causeTimeout + time.Second, // find ends with the causes that it has
-		Ask: func(ctx context.Context) ([]Cause, error) {
-			ctx, cancel := context.WithTimeout(ctx, causeTimeout)
-			defer cancel()
-			return find(ctx), nil
-		},
+// Codes that decide about other causes.
+const (
+	CodeDown    = "dependency_down"
+	CodeAtLimit = "relay_at_limit"
+	CodeBehind  = "consumer_behind"
+	CodeUnknown = "unknown"
+)
+
+// harm has the codes, the worst first. A service's own causes have the empty code.
+var harm = []string{
+	CodeDown, "relay_refused", "database_went_back", "broker_went_back", "no_leader", "partition_without_owner",
+	"record_refused", "attempt_failing", "handler_slow", "dead_letters", "waits_for_gap", "keys_parked", "",
+	CodeAtLimit, CodeBehind, CodeUnknown, "consumer_paused", "relay_paused",
+}
+
+func rankOf(c Cause) int {
+	if i := slices.Index(harm, c.Code); i >= 0 {
+		return i
+	}
+	return slices.Index(harm, "")
+}
+
+// A Reason finds the causes of one kind that hold. With an error it returns those that it knows.
+type Reason func(ctx context.Context) ([]Cause, error)
+
+const (
+	reasonAge     = 500 * time.Millisecond
+	reasonTimeout = 2 * time.Second
+)
+
+// Explain adds reasons to the readiness report and to [Admin.Causes]. Call it before Serve.
+func (a *Admin) Explain(reasons ...Reason) {
+	for _, find := range reasons {
+		a.reasons = append(a.reasons, &Shared[[]Cause]{Ask: find, Age: reasonAge, Timeout: reasonTimeout})
 	}
 }
 
 // Causes returns the causes that hold, the worst first, at most half a second old. None: all is well.
 func (a *Admin) Causes() []Cause {
-	found, err := a.causes.Get()
-	if err != nil {
-		return []Cause{Unknown(err)}
+	found, errs := make([][]Cause, len(a.reasons)), make([]error, len(a.reasons))
+	var all sync.WaitGroup
+	for i, reason := range a.reasons {
+		all.Go(func() { found[i], errs[i] = reason.Get() })
 	}
-	return append([]Cause{}, found...)
+	all.Wait()
+	causes := append([]Cause{}, withoutConsequences(slices.Concat(found...))...)
+	isOutage := slices.ContainsFunc(causes, func(c Cause) bool { return c.Code == CodeDown })
+	if err := errors.Join(errs...); err != nil && !isOutage {
+		causes = append(causes, Cause{
+			Code: CodeUnknown, What: "Not everything is known.", Means: "A cause may hold that is not listed here.",
+			Do: "Ask again. If it stays, follow the details.", Details: err.Error(), Station: CodeUnknown,
+		})
+	}
+	for i := range causes {
+		causes[i].Details = failure.Brief(causes[i].Details)
+	}
+	slices.SortStableFunc(causes, func(a, b Cause) int { return rankOf(a) - rankOf(b) })
+	return causes
 }
 
-// Unknown returns the cause for a question without an answer.
-func Unknown(err error) Cause {
-	return Cause{
-		Code: CodeUnknown, What: "Not everything is known.", Means: "A cause may hold that is not listed here.",
-		Do: "Ask again. If it stays, follow the details.", Details: err.Error(), Station: CodeUnknown,
-	}
+func withoutConsequences(causes []Cause) []Cause {
+	return slices.DeleteFunc(slices.Clone(causes), func(c Cause) bool {
+		isDelay := c.Code == CodeAtLimit || c.Code == CodeBehind
+		return isDelay && slices.ContainsFunc(causes, func(by Cause) bool { return by.Stops && by.Concerns(c.Station) })
+	})
+}
+
+// Concerns reports whether the cause affects a station, alone or with others.
+func (c Cause) Concerns(station string) bool {
+	kind, _, _ := strings.Cut(station, "/")
+	usesBroker := kind == StationRelay || kind == "inbox" || kind == "topic"
+	return c.Station == "" || c.Station == station || c.Station == StationBroker && usesBroker
 }

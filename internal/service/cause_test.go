@@ -21,10 +21,10 @@ func TestACauseIsWorkedOutOnceForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64
 		admin := service.NewAdmin(service.AdminConfig{Log: slog.New(slog.DiscardHandler)})
-		admin.Explain(func(context.Context) []service.Cause {
+		admin.Explain(func(context.Context) ([]service.Cause, error) {
 			looks.Add(1)
 			time.Sleep(100 * time.Millisecond) //nolint:forbidigo // no time passes: the bubble's clock is not the machine's
-			return nil
+			return nil, nil
 		})
 		var all sync.WaitGroup
 		for range 4 {
@@ -43,11 +43,11 @@ func TestACauseThatIsLateIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		admin := service.NewAdmin(service.AdminConfig{Log: slog.New(slog.DiscardHandler)})
 		release := make(chan struct{})
-		admin.Explain(func(context.Context) []service.Cause { <-release; return nil })
+		admin.Explain(func(context.Context) ([]service.Cause, error) { <-release; return nil, nil })
 		found := admin.Causes()
 		require.Len(t, found, 1)
 		require.Equal(t, service.CodeUnknown, found[0].Code)
-		require.Contains(t, found[0].Details, "no answer within 3s")
+		require.Contains(t, found[0].Details, "no answer within 2s")
 		close(release)
 	})
 }
@@ -64,7 +64,7 @@ func TestReadinessListsTheCauses(t *testing.T) {
 	}
 	require.NotContains(t, report(""), "causes")
 	var causes []service.Cause
-	admin.Explain(func(context.Context) []service.Cause { return causes })
+	admin.Explain(func(context.Context) ([]service.Cause, error) { return causes, nil })
 	causes = []service.Cause{{Code: "keys_parked", What: "1 key is parked.", Means: "m", Do: "d", Stops: true}}
 	require.JSONEq(t, `[{"code":"keys_parked","what":"1 key is parked.","means":"m","do":"d","stops":true}]`,
 		string(report("")["causes"]))
@@ -74,6 +74,6 @@ func TestReadinessListsTheCauses(t *testing.T) {
 func TestReadinessOfAServiceThatIsWell(t *testing.T) {
 	t.Parallel()
 	admin := service.NewAdmin(service.AdminConfig{Log: slog.New(slog.DiscardHandler)})
-	admin.Explain(func(context.Context) []service.Cause { return nil })
+	admin.Explain(func(context.Context) ([]service.Cause, error) { return nil, nil })
 	require.Equal(t, []service.Cause{}, admin.Readiness().Causes)
 }

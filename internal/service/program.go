@@ -81,7 +81,7 @@ type Command[C any] struct {
 // Settings are those that a program itself needs.
 type Settings struct{ AdminAddr, LogLevel, LogFormat string }
 
-const commandConfig = "config"
+const commandServe, commandHealthcheck, commandConfig = "serve", "healthcheck", "config"
 
 // The exit codes of a program.
 const (
@@ -99,52 +99,48 @@ func (p Program[C]) Run(ctx context.Context, args, environ []string, stdout, std
 	_, _ = fmt.Fprintf(stderr, "%s: %v\n", p.Name, err)
 	var coded interface{ ExitCode() int }
 	// Container runtimes reserve 2 for themselves.
-	if errors.As(err, &coded) && !slices.Equal(args, []string{"healthcheck"}) {
+	if errors.As(err, &coded) && !slices.Equal(args, []string{commandHealthcheck}) {
 		return coded.ExitCode()
 	}
 	return ExitFailure
 }
 
 func (p Program[C]) run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
-	name, commands := "serve", p.commands(environ, stderr)
+	name, commands := commandServe, p.commands()
 	if len(args) > 0 {
 		name = args[0]
 	}
+	i := slices.IndexFunc(commands, func(c Command[C]) bool { return c.Name == name })
 	switch {
 	case name == "help" || name == "-h" || name == "--help":
 		return p.usage(stdout, commands)
 	case len(args) > 1:
 		return Refuse(fmt.Errorf("%s takes no arguments; %s help lists the commands", name, p.Name))
-	}
-	i := slices.IndexFunc(commands, func(c Command[C]) bool { return c.Name == name })
-	if i < 0 {
+	case i < 0:
 		return Refuse(fmt.Errorf("unknown command %q; %s help lists the commands", name, p.Name))
 	}
 	var cfg C
-	if err := config.Load(environ, &cfg); err != nil {
-		if name == commandConfig {
-			err = errors.Join(err, printConfig(cfg, stdout))
-		}
+	err := config.Load(environ, &cfg)
+	switch {
+	case name == commandConfig:
+		return errors.Join(err, printConfig(cfg, stdout))
+	case err != nil:
 		return err
+	case name == commandServe:
+		return p.serve(ctx, cfg, environ, stderr)
+	case name == commandHealthcheck:
+		return Healthcheck(ctx, p.Settings(cfg).AdminAddr, stdout)
 	}
 	return commands[i].Run(ctx, cfg, stdout)
 }
 
-func (p Program[C]) commands(environ []string, stderr io.Writer) []Command[C] {
+// commands lists all of them. run runs those without a function.
+func (p Program[C]) commands() []Command[C] {
 	return slices.Concat([]Command[C]{{
-		"serve", "run the service (the default); the first SIGINT or SIGTERM drains it, the second ends it",
-		func(ctx context.Context, cfg C, _ io.Writer) error { return p.serve(ctx, cfg, environ, stderr) },
+		Name: commandServe, What: "run the service (the default); the first SIGINT or SIGTERM drains it, the second ends it",
 	}}, p.Commands, []Command[C]{
-		{
-			"healthcheck", "ask the running service whether it is ready: exit code 0 or 1",
-			func(ctx context.Context, cfg C, out io.Writer) error {
-				return Healthcheck(ctx, p.Settings(cfg).AdminAddr, out)
-			},
-		},
-		{
-			commandConfig, "list the settings and what is in effect, secrets masked; problems go to stderr",
-			func(_ context.Context, cfg C, out io.Writer) error { return printConfig(cfg, out) },
-		},
+		{Name: commandHealthcheck, What: "ask the running service whether it is ready: exit code 0 or 1"},
+		{Name: commandConfig, What: "list the settings and what is in effect, secrets masked; problems go to stderr"},
 	})
 }
 

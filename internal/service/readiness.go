@@ -73,7 +73,7 @@ func (a *Admin) Readiness() Readiness {
 	checks, _ := a.chosen(nil)
 	var causes []Cause
 	var finding sync.WaitGroup
-	if a.causes != nil {
+	if len(a.reasons) > 0 {
 		finding.Go(func() { causes = a.Causes() })
 	}
 	report := a.examine(checks)

@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/service"
-	"example.com/twinbox/internal/service/eventing"
 )
 
 // With a silent database, metrics and readiness each take seconds.
@@ -96,7 +95,7 @@ func judge(s *adminapi.Station, causes []service.Cause) {
 		s.State = adminapi.Unknown
 	}
 	for _, c := range causes {
-		if !eventing.Concerns(c, id) || s.State == adminapi.Stopped || s.State == adminapi.Watch && !c.Stops {
+		if !c.Concerns(id) || s.State == adminapi.Stopped || s.State == adminapi.Watch && !c.Stops {
 			continue
 		}
 		s.State, s.Note = adminapi.Watch, strings.ReplaceAll(c.Code, "_", " ")
@@ -111,14 +110,14 @@ func failingChecks(report service.Readiness) (causes []service.Cause) {
 		station := "check/" + check.Name
 		switch consumer, isConsumer := strings.CutPrefix(check.Name, "consumer "); {
 		case isConsumer:
-			station = eventing.StationInbox + consumer
+			station = service.StationInbox + consumer
 		case check.Name == "relay", check.Name == "held events":
-			station = eventing.StationRelay
+			station = service.StationRelay
 		case check.Name == "broker":
-			station = eventing.StationBroker
+			station = service.StationBroker
 		}
 		isExplained := slices.ContainsFunc(report.Causes, func(c service.Cause) bool {
-			return c.Stops && (eventing.Concerns(c, station) || c.Code == strings.ReplaceAll(check.Name, " ", "_")+"_down")
+			return c.Stops && (c.Concerns(station) || c.Code == strings.ReplaceAll(check.Name, " ", "_")+"_down")
 		})
 		if check.Status != service.StatusFailing || isExplained {
 			continue

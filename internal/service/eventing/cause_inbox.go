@@ -35,7 +35,7 @@ func (n *Node) partitionsStuck(context.Context) (causes []service.Cause, _ error
 				if err != nil {
 					trouble.Details = failure.Examine(err).Code + ": " + err.Error()
 				}
-				trouble.Station, trouble.Since, trouble.Stops = StationInbox+c.Name, since, true
+				trouble.Station, trouble.Since, trouble.Stops = service.StationInbox+c.Name, since, true
 				trouble.Command = "twinbox inbox stats"
 				found = append(found, trouble)
 			}
@@ -74,6 +74,7 @@ func (n *Node) consumersBehind(ctx context.Context) (causes []service.Cause, err
 		owners, notKnown := kafka.ReadOwners(ctx, n.setup.lagClient(), c.group, c.Topic)
 		if notRead != nil || notKnown != nil {
 			err = errors.Join(err, notRead, notKnown)
+			n.broker.Report(err)
 			continue
 		}
 		var free, behind, records int64
@@ -90,7 +91,7 @@ func (n *Node) consumersBehind(ctx context.Context) (causes []service.Cause, err
 				oldest = l
 			}
 		}
-		cause := service.Cause{Station: StationInbox + c.Name, Command: "twinbox inbox stats"}
+		cause := service.Cause{Station: service.StationInbox + c.Name, Command: "twinbox inbox stats"}
 		if oldest.Age > 0 {
 			cause.Since = time.Now().Add(-oldest.Age)
 		}
@@ -103,7 +104,7 @@ func (n *Node) consumersBehind(ctx context.Context) (causes []service.Cause, err
 			cause.Do = "Look at the log of the consumer's instances, and whether one runs."
 			causes = append(causes, cause)
 		case behind > 0:
-			cause.Code = codeBehind
+			cause.Code = service.CodeBehind
 			cause.What = fmt.Sprintf("%s is behind: %s, the first in %s/%d, which %s reads.",
 				c.Name, Waits(records, "record"), c.Topic, oldest.Partition, owners.By[oldest.Partition])
 			cause.Means = "Effects come late. Nothing is lost."
@@ -119,7 +120,7 @@ func (n *Node) consumersPaused(ctx context.Context) (causes []service.Cause, _ e
 	for _, c := range n.consumers {
 		if p, is := paused[c.Name]; is {
 			causes = append(causes, service.Cause{
-				Code: "consumer_paused", Station: StationInbox + c.Name, Since: p.Since, Stops: true,
+				Code: "consumer_paused", Station: service.StationInbox + c.Name, Since: p.Since, Stops: true,
 				What:  fmt.Sprintf("%s paused %s: %s.", p.By, c.Name, p.Reason),
 				Means: "Its events wait until it is resumed. Nothing is lost.", Do: "Resume it when the reason is gone.",
 				Command: "twinbox consumer resume " + c.Name,
@@ -149,7 +150,7 @@ func (n *Node) deadLetters(ctx context.Context) ([]service.Cause, error) {
 		var consumer, reason string
 		var dead, keys, behind int64
 		err := row.Scan(&consumer, &dead, &keys, &behind, &c.Since, &reason, &c.Details)
-		c.Station = StationInbox + consumer
+		c.Station = service.StationInbox + consumer
 		c.What = fmt.Sprintf("%s has %s of %s, most often %s",
 			consumer, Count(dead, "dead letter"), Count(keys, "key"), reason)
 		if behind > 0 {
@@ -182,7 +183,7 @@ func (n *Node) gaps(ctx context.Context) ([]service.Cause, error) {
 		var consumer string
 		var keys, events int64
 		err := row.Scan(&consumer, &keys, &events, &c.Since, &c.Details)
-		c.Station = StationInbox + consumer
+		c.Station = service.StationInbox + consumer
 		c.What = fmt.Sprintf("%s misses an earlier version of %s; %s.", consumer, Count(keys, "key"), Waits(events, "event"))
 		return c, err
 	})

@@ -23,7 +23,7 @@ func (n *Node) outboxWaits(ctx context.Context) (causes []service.Cause, err err
 		waiting = fmt.Sprintf("%d or more events wait", s.Waiting)
 	}
 	add := func(since *time.Time, c service.Cause) {
-		c.Station, c.Since = StationRelay, *cmp.Or(since, &time.Time{})
+		c.Station, c.Since = service.StationRelay, *cmp.Or(since, &time.Time{})
 		causes = append(causes, c)
 	}
 	switch {
@@ -80,7 +80,7 @@ func (n *Node) outboxWaits(ctx context.Context) (causes []service.Cause, err err
 	}
 	if n.isOverdue(s) {
 		c := service.Cause{
-			Code: codeAtLimit, Command: "twinbox outbox status",
+			Code: service.CodeAtLimit, Command: "twinbox outbox status",
 			What:  fmt.Sprintf("The relay publishes less than is added: %s.", waiting),
 			Means: "Events come late. Nothing is lost.",
 			Do:    "Wait if the number falls. If it grows, look at the broker and at the log of the leader.",
@@ -109,7 +109,7 @@ func (n *Node) keysParked(ctx context.Context) ([]service.Cause, error) {
 	rows, _ := n.Pool.Query(ctx, selectParked)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (service.Cause, error) {
 		c := service.Cause{
-			Code: "keys_parked", Station: StationRelay, Command: "twinbox outbox release",
+			Code: "keys_parked", Station: service.StationRelay, Command: "twinbox outbox release",
 			Means: "These events are not published. Other keys continue.",
 			Do: "Mend what the broker complains of. The relay tries each key again within 15 seconds, or when it is " +
 				"released.",

@@ -131,7 +131,7 @@ func TestAReasonThatPanicsEndsNoProcess(t *testing.T) {
 	t.Parallel()
 	b := open(t, environ(t, "postgres://nobody@127.0.0.1:1/none", "127.0.0.1:1"))
 	defer func() { require.NoError(t, b.node.Close()) }()
-	b.node.Explain(func(context.Context) ([]service.Cause, error) { panic("oh") })
+	b.node.Admin.Explain(func(context.Context) ([]service.Cause, error) { panic("oh") })
 	causes := b.node.Admin.Causes()
 	require.NotEmpty(t, causes)
 	require.Equal(t, service.CodeUnknown, causes[len(causes)-1].Code)

@@ -13,6 +13,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
@@ -50,7 +51,7 @@ type consumer struct {
 	group     string
 	handle    message.HandlerFunc
 	copies    kafka.Topic           // of its dead letters
-	copiesErr atomic.Pointer[error] // of the last attempt to find or create that topic
+	unchecked atomic.Pointer[error] // why it does not consume yet
 	inbox     *inbox.Inbox
 	replays   *inbox.Replayer
 	member    atomic.Pointer[kafka.Consumer]
@@ -71,36 +72,22 @@ func (c Consumer) Accepts(eventType string) bool {
 	return slices.Contains(c.types(), eventType)
 }
 
-func (c Consumer) checkHandlers() error {
+func (n *Node) checkConsumer(c Consumer) error {
 	isTyped, isPlain := c.Handlers != nil, c.Handler != nil
-	if isTyped == isPlain || isPlain != (len(c.Types) > 0) {
-		return errors.New("want either Handlers, or a Handler and its Types")
-	}
-	return nil
-}
-
-// Consumers of one name would share their events.
-func (n *Node) checkName(name string) error {
-	if slices.Contains(n.consumerNames(), name) {
+	switch {
+	case slices.Contains(n.consumerNames(), c.Name): // they would share their events
 		return errors.New("another consumer of the service has this name")
-	}
-	return nil
-}
-
-func (c Consumer) checkTypes(declared []event.Declaration) error {
-	if declared == nil {
+	case isTyped == isPlain || isPlain != (len(c.Types) > 0):
+		return errors.New("want either Handlers, or a Handler and its Types")
+	case n.setup.Declared == nil:
 		return nil
-	}
-	topics := map[string]string{}
-	for _, d := range declared {
-		topics[d.Type] = d.Topic
 	}
 	var problems []error
 	for _, t := range c.types() {
-		switch topic, exists := topics[t]; {
-		case !exists:
+		i := slices.IndexFunc(n.setup.Declared, func(d event.Declaration) bool { return d.Type == t })
+		if i < 0 {
 			problems = append(problems, fmt.Errorf("it handles %s, and the contract has no such event", t))
-		case topic != c.Topic:
+		} else if topic := n.setup.Declared[i].Topic; topic != c.Topic {
 			problems = append(problems, fmt.Errorf("it reads %s and handles %s, which is on %s", c.Topic, t, topic))
 		}
 	}
@@ -124,7 +111,7 @@ const heartbeat = 500 * time.Millisecond
 // Consume sets a consumer up; [Node.StartConsumers] runs it. The node also writes to dlq.GROUP.TOPIC, for copies of its
 // dead letters.
 func (n *Node) Consume(c Consumer) error {
-	err := errors.Join(n.checkName(c.Name), cmp.Or(c.checkHandlers(), c.checkTypes(n.setup.Declared)))
+	err := n.checkConsumer(c)
 	if err != nil {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
 	}
@@ -136,7 +123,7 @@ func (n *Node) Consume(c Consumer) error {
 		return handle(msg)
 	}
 	kc.copies = cfg.Topics(deadletter.CopyTopic(kc.group, c.Topic))[0]
-	kc.copiesErr.Store(new(errors.New("no answer yet")))
+	kc.unchecked.Store(new(errors.New("no answer yet")))
 	kc.inbox, err = inbox.New(inbox.Config{
 		Consumer:       c.Name,
 		Group:          kc.group,
@@ -175,33 +162,45 @@ func (n *Node) StartConsumers(g *service.Group) {
 	}
 	for _, c := range n.consumers {
 		g.Go("consumer "+c.Name, func(ctx context.Context) error {
-			if err := n.await(ctx, "topic "+c.copies.Name, c.ensureCopies); err != nil {
+			if err := n.await(ctx, "the topics of "+c.Name, c.checkTopics); err != nil {
 				return err
 			}
-			// Check that no record outlives the inbox. The consumer need not wait for the answer: the janitor does.
-			err := n.runWhileAsking(ctx, "requirements of "+c.Name, n.setup.requirements(c).Check,
-				c.run, c.replays.ResumeParked)
-			c.leave(ctx)
-			return err
+			defer c.leave(ctx)
+			both, ctx := errgroup.WithContext(ctx)
+			both.Go(func() error { return c.run(ctx) })
+			both.Go(func() error { return c.replays.ResumeParked(ctx) })
+			return both.Wait()
 		})
 	}
 }
 
-// ensureCopies needs no right to create a topic that exists.
+// checkTopics creates the topic for copies, which needs no right if it exists, and refuses records that outlive the
+// inbox.
+func (c *consumer) checkTopics(ctx context.Context) error {
+	err := c.ensureCopies(ctx)
+	if err == nil {
+		err = c.node.setup.requirements(c).Check(ctx)
+	}
+	c.unchecked.Store(&err)
+	return err
+}
+
 func (c *consumer) ensureCopies(ctx context.Context) error {
 	client := c.node.setup.client
 	found, err := kafka.DescribeTopics(ctx, client, c.copies.Name)
 	if _, exists := found[c.copies.Name]; !exists && err == nil {
 		err = kafka.EnsureTopics(ctx, client, c.copies)
 	}
-	c.copiesErr.Store(&err)
-	return err
+	if err != nil {
+		return fmt.Errorf("open topic %s for copies of dead letters, which the command topics creates: %w",
+			c.copies.Name, err)
+	}
+	return nil
 }
 
 func (c *consumer) healthy(ctx context.Context) error {
-	if err := *c.copiesErr.Load(); err != nil {
-		return fmt.Errorf("consume: open topic %s for copies of dead letters, which the command topics creates: %w",
-			c.copies.Name, err)
+	if err := *c.unchecked.Load(); err != nil {
+		return fmt.Errorf("consume: %w", err)
 	}
 	return c.member.Load().Healthy(ctx)
 }

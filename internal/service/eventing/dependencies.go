@@ -23,12 +23,6 @@ func (n *Node) openCircuits(setup Setup, database *pgx.ConnConfig) {
 	})
 }
 
-// report asks both servers: a lost connection does not show where it led.
-func (n *Node) report(err error) {
-	n.database.Report(err)
-	n.broker.Report(err)
-}
-
 // During an outage requireUp only waits: the report names it once.
 func requireUp(check func(context.Context) error, servers ...*circuit.Circuit) func(context.Context) error {
 	return func(ctx context.Context) error {

@@ -53,7 +53,6 @@ type Node struct {
 	Spans         *event.Spans // nil: spans go nowhere
 	traces        *sdktrace.TracerProvider
 	setup         Setup
-	reasons       []Reason
 	database      *circuit.Circuit
 	broker        *circuit.Circuit
 	publisher     *kafka.Publisher
@@ -124,7 +123,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 // addChecks keeps the service unready while the broker takes no events of a topic or partition. Refused events concern
 // their own keys only.
 func (n *Node) addChecks() {
-	n.Admin.Explain(n.diagnose)
+	n.explain()
 	n.Admin.Check("database", func(context.Context) error { return n.database.Ready() })
 	n.Admin.Check("broker", func(context.Context) error { return n.broker.Ready() })
 	n.Check("tables", n.checkTables)

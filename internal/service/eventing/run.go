@@ -7,8 +7,6 @@ import (
 	"net"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/internal/outbox/relay"
@@ -56,9 +54,14 @@ func (n *Node) open(
 	if err := n.await(ctx, "database", n.checkSchema); err != nil {
 		return bound, err
 	}
-	group.Go("relay", func(ctx context.Context) error { // there may be no broker yet
-		return n.runWhileAsking(ctx, "settings of topics", n.checkTopics, n.relay.Run)
+	group.Go("settings of topics", func(ctx context.Context) error { // the relay runs before there is a broker
+		err := n.await(ctx, "settings of topics", n.checkTopics)
+		if err == nil {
+			<-ctx.Done()
+		}
+		return err
 	})
+	group.Go("relay", n.relay.Run)
 	var api net.Listener
 	if at.API != "" {
 		if api, err = listen.Listen(ctx, "tcp", at.API); err != nil {
@@ -80,23 +83,6 @@ func (n *Node) checkSchema(ctx context.Context) error {
 	return err
 }
 
-// runWhileAsking ends with an error that waiting does not change.
-func (n *Node) runWhileAsking(
-	ctx context.Context, what string, check func(context.Context) error, tasks ...func(context.Context) error,
-) error {
-	together, ctx := errgroup.WithContext(ctx)
-	together.Go(func() error {
-		if err := n.await(ctx, what, check); ctx.Err() == nil {
-			return err
-		}
-		return nil
-	})
-	for _, task := range tasks {
-		together.Go(func() error { return task(ctx) })
-	}
-	return together.Wait()
-}
-
 func (n *Node) await(ctx context.Context, what string, check func(context.Context) error) error {
 	var logged time.Time
 	for pauses := (failure.Backoff{Min: 100 * time.Millisecond, Max: time.Second}); ; {
@@ -107,7 +93,7 @@ func (n *Node) await(ctx context.Context, what string, check func(context.Contex
 		if isFatal(err) {
 			return fmt.Errorf("check %s: %w", what, err)
 		}
-		n.report(err)
+		n.broker.Report(err) // the pool reports to the database
 		if ctx.Err() == nil && time.Since(logged) > time.Minute {
 			logged = time.Now()
 			n.Log.WarnContext(ctx, "waiting", "for", what, "error", err)

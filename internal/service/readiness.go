@@ -9,6 +9,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/service/circuit"
 )
 
 // States of a report and of a check.
@@ -20,13 +23,6 @@ const (
 	StatusFailing  = "failing"
 	StatusWaiting  = "waiting"
 )
-
-// Waiting is the error of a check that cannot pass before the named one.
-func Waiting(check string) error { return waitingError(check) }
-
-type waitingError string
-
-func (w waitingError) Error() string { return "for " + string(w) }
 
 // Readiness is the body of /readyz.
 type Readiness struct {
@@ -117,26 +113,17 @@ func (a *Admin) chosen(names []string) (chosen []*check, err error) {
 	return chosen, nil
 }
 
+// A check that fails because a different server is down only waits: the report names each outage once.
 func (c *check) result() CheckResult {
 	began := time.Now()
 	_, err := c.run.Get()
 	result := CheckResult{Name: c.name, Status: StatusOK, Millis: time.Since(began).Milliseconds()}
-	if err != nil {
-		result.Status, result.Reason = StatusFailing, oneLine(err.Error())
-	}
-	if _, waits := errors.AsType[waitingError](err); waits {
-		result.Status = StatusWaiting
+	down, isDown := errors.AsType[*circuit.DownError](err)
+	switch {
+	case isDown && down.Name != c.name:
+		result.Status, result.Reason = StatusWaiting, "for "+down.Name
+	case err != nil:
+		result.Status, result.Reason = StatusFailing, failure.Brief(strings.Join(strings.Fields(err.Error()), " "))
 	}
 	return result
-}
-
-// oneLine cuts the middle: an error ends with its cause.
-func oneLine(text string) string {
-	const longest = 400
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) <= longest {
-		return text
-	}
-	begin, end := text[:longest/2], text[len(text)-longest/2:]
-	return strings.ToValidUTF8(begin, "") + " ... " + strings.ToValidUTF8(end, "")
 }

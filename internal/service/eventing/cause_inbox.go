@@ -115,8 +115,8 @@ func (n *Node) consumersBehind(ctx context.Context) (causes []service.Cause, err
 	return causes, err
 }
 
-func (n *Node) consumersPaused(ctx context.Context) (causes []service.Cause, _ error) {
-	paused, err := inbox.ReadPaused(ctx, n.Pool)
+func (n *Node) consumersPaused(context.Context) (causes []service.Cause, _ error) {
+	paused, err := n.pauses.Get()
 	for _, c := range n.consumers {
 		if p, is := paused[c.Name]; is {
 			causes = append(causes, service.Cause{

@@ -228,11 +228,11 @@ func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.S
 
 // Migrate may have connected as another role.
 func (c Config) checkLogin(ctx context.Context) error {
-	_, login, err := databaseConfig(c, "")
+	pool, err := parsePool(c.DatabaseURL)
 	if err != nil {
 		return err
 	}
-	conn, err := pgx.ConnectConfig(ctx, login)
+	conn, err := pgx.ConnectConfig(ctx, pool.ConnConfig)
 	if err != nil {
 		return fmt.Errorf("log in with DATABASE_URL: %w", err)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/event"
@@ -261,16 +260,6 @@ func (c *consumer) hold(ctx context.Context, why error) error {
 	c.held.Add(1)
 	defer c.held.Add(-1)
 	return failure.Sleep(ctx, 50*time.Millisecond)
-}
-
-// pausesAge is how long an answer about pauses holds. A node at rest does not ask.
-const pausesAge = time.Second
-
-func newPauses(pool *pgxpool.Pool) *service.Shared[map[string]inbox.Paused] {
-	return &service.Shared[map[string]inbox.Paused]{
-		Timeout: pausesAge, Age: pausesAge,
-		Ask: func(ctx context.Context) (map[string]inbox.Paused, error) { return inbox.ReadPaused(ctx, pool) },
-	}
 }
 
 // Handled wakes the relay for what a handler has added.

@@ -8,6 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/service/circuit"
 )
 
 const (
@@ -15,50 +18,68 @@ const (
 	idleTimeout    = time.Minute
 )
 
-// databaseConfig connects to nothing. The server must not get the pool's parameters.
-func databaseConfig(cfg Config, service string) (pool *pgxpool.Config, relay *pgx.ConnConfig, err error) {
-	pool, err = pgxpool.ParseConfig(string(cfg.DatabaseURL))
+// openDatabase prepares the pool, its circuit and the relay's connection. It connects to nothing. While the circuit is
+// open the pool refuses new connections: a request gets its 503 immediately.
+func (n *Node) openDatabase(ctx context.Context, setup Setup) error {
+	pool, err := parsePool(setup.Config.DatabaseURL)
 	if err != nil {
-		return nil, nil, errors.New("read DATABASE_URL: not a PostgreSQL URL") // pgx's own text may repeat the password
+		return err
 	}
-	pool.MaxConns = int32(cfg.Pool.MaxConns)
-	pool.ConnConfig.ConnectTimeout = connectTimeout
-	relay = pool.ConnConfig.Copy()
+	n.relayDatabase = pool.ConnConfig.Copy() // without the pool's parameters
 	params := pool.ConnConfig.RuntimeParams
-	params["application_name"] = service
-	params["statement_timeout"] = fmt.Sprint(cfg.Pool.StatementTimeout.Milliseconds())
+	params["application_name"] = setup.Service
+	params["statement_timeout"] = fmt.Sprint(setup.Config.Pool.StatementTimeout.Milliseconds())
 	params["idle_in_transaction_session_timeout"] = fmt.Sprint(idleTimeout.Milliseconds())
 	// The inbox waits for a duplicate's commit, which REPEATABLE READ turns into an error.
 	params["default_transaction_isolation"] = "read committed"
-	return pool, relay, nil
-}
-
-// While the circuit is open the pool refuses new connections: a request gets its 503 immediately.
-func (n *Node) openPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
-	cfg.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { return n.database.Err() }
-	cfg.ConnConfig.Tracer = connectTracer{n.database.Report}
-	return pgxpool.NewWithConfig(ctx, cfg)
-}
-
-type connectTracer struct{ report func(error) }
-
-func (connectTracer) TraceConnectStart(ctx context.Context, _ pgx.TraceConnectStartData) context.Context {
-	return ctx
-}
-
-func (c connectTracer) TraceConnectEnd(_ context.Context, data pgx.TraceConnectEndData) {
-	c.report(data.Err)
-}
-
-// pgx takes no tracer without the query methods.
-func (connectTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	return ctx
-}
-
-func (c connectTracer) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
-	if data.Err != nil {
-		c.report(data.Err)
+	n.database = circuit.New(circuit.Config{
+		Name: "database", Probe: probeDatabase(pool.ConnConfig.Copy()), OnUp: func() { n.Pool.Reset() },
+		Log: setup.Log, Registerer: setup.Admin.Registry(),
+	})
+	n.relayDatabase.Tracer = failureTracer{n.database.Report}
+	pool.ConnConfig.Tracer = n.relayDatabase.Tracer
+	pool.MaxConns = int32(setup.Config.Pool.MaxConns)
+	pool.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { return n.database.Err() }
+	if n.Pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
+		return fmt.Errorf("open pool: %w", err)
 	}
+	return nil
+}
+
+func parsePool(url config.Secret) (*pgxpool.Config, error) {
+	pool, err := pgxpool.ParseConfig(url.Reveal())
+	if err != nil {
+		return nil, errors.New("read DATABASE_URL: not a PostgreSQL URL") // pgx's own text may repeat the password
+	}
+	pool.ConnConfig.ConnectTimeout = connectTimeout
+	return pool, nil
+}
+
+// connectRelay waits for the database, not for the relay's own pause.
+func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
+	if err := n.database.Await(ctx); err != nil {
+		return nil, err
+	}
+	return pgx.ConnectConfig(ctx, n.relayDatabase)
+}
+
+// failureTracer reports failed connections and statements.
+type failureTracer struct{ report func(error) }
+
+func (failureTracer) TraceConnectStart(ctx context.Context, _ pgx.TraceConnectStartData) context.Context {
+	return ctx
+}
+
+func (f failureTracer) TraceConnectEnd(_ context.Context, data pgx.TraceConnectEndData) {
+	f.report(data.Err)
+}
+
+func (failureTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+
+func (f failureTracer) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
+	f.report(data.Err)
 }
 
 // probeSQL needs what a commit needs, and leaves nothing behind:
@@ -79,8 +100,6 @@ select pg_logical_emit_message(true, 'twinbox.probe', '');
 commit`
 
 func probeDatabase(cfg *pgx.ConnConfig) func(context.Context) error {
-	cfg = cfg.Copy()
-	cfg.Tracer = nil
 	return func(ctx context.Context) error {
 		conn, err := pgx.ConnectConfig(ctx, cfg)
 		if err != nil {

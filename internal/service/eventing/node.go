@@ -49,15 +49,15 @@ type Node struct {
 	Log *slog.Logger
 	// Traces gives requests their spans, also without a collector: events carry their traces.
 	Traces trace.TracerProvider
+	Spans  *event.Spans // nil: spans go nowhere
 
-	Spans         *event.Spans // nil: spans go nowhere
-	traces        *sdktrace.TracerProvider
 	setup         Setup
 	database      *circuit.Circuit
 	broker        *circuit.Circuit
+	relayDatabase *pgx.ConnConfig
+	exported      *sdktrace.TracerProvider // nil: spans go nowhere
 	publisher     *kafka.Publisher
 	relay         *relay.Relay
-	relayDatabase *pgx.ConnConfig
 	consumers     []*consumer
 	pauses        *service.Shared[map[string]inbox.Paused]
 	topics        []kafka.Topic
@@ -68,39 +68,39 @@ type Node struct {
 
 // Open prepares the node and connects to nothing.
 func Open(ctx context.Context, setup Setup) (node *Node, err error) {
+	setup.client = setup.Config.Client(setup.Service)
 	n := &Node{Admin: setup.Admin, Traces: otel.GetTracerProvider()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close())
 		}
 	}()
-	pool, relayDatabase, err := databaseConfig(setup.Config, setup.Service)
-	if err != nil {
+	if err := n.openDatabase(ctx, setup); err != nil {
 		return nil, err
 	}
-	setup.client = setup.Config.Client(setup.Service)
-	n.openCircuits(setup, pool.ConnConfig)
-	relayDatabase.Tracer = connectTracer{n.database.Report}
-	n.relayDatabase = relayDatabase
+	n.pauses = &service.Shared[map[string]inbox.Paused]{
+		Timeout: pausesAge, Age: pausesAge,
+		Ask: func(ctx context.Context) (map[string]inbox.Paused, error) { return inbox.ReadPaused(ctx, n.Pool) },
+	}
+	registry := setup.Admin.Registry()
+	n.broker = circuit.New(circuit.Config{
+		Name: "broker", Probe: func(ctx context.Context) error { return kafka.Ping(ctx, setup.client) },
+		Log: setup.Log, Registerer: registry,
+	})
 	setup.Log = slog.New(circuit.Quiet(setup.Log.Handler(), n.database, n.broker))
 	n.setup, n.Log = setup, setup.Log
-	registry := setup.Admin.Registry()
-	if n.Pool, err = n.openPool(ctx, pool); err != nil {
-		return nil, fmt.Errorf("open pool: %w", err)
-	}
-	n.pauses = newPauses(n.Pool)
-	n.traces, err = tracing.New(ctx, setup.Config.Tracing, setup.Service, setup.Config.Environment, setup.Log, registry)
+	n.exported, err = tracing.New(ctx, setup.Config.Tracing, setup.Service, setup.Config.Environment, n.Log, registry)
 	if err != nil {
 		return nil, err
 	}
-	if n.traces != nil {
-		n.Traces, n.Spans = n.traces, event.NewSpans(n.traces)
+	if n.exported != nil {
+		n.Traces, n.Spans = n.exported, event.NewSpans(n.exported)
 	}
 	n.Outbox, err = outbox.New(outbox.Config{
 		MaxEventBytes: setup.Config.Outbox.MaxEventBytes,
 		Validate:      validateUnlessCopy(setup.Validate),
 		OnConflict:    outbox.OnConflict(setup.Config.Outbox.OnConflict),
-		Log:           setup.Log,
+		Log:           n.Log,
 		Registerer:    registry,
 		Spans:         n.Spans,
 	})
@@ -109,7 +109,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	}
 	client := setup.client
 	client.RetryFor = min(retryFor, client.PublishTimeout/2)
-	if n.publisher, err = kafka.NewPublisher(client, setup.Log); err != nil {
+	if n.publisher, err = kafka.NewPublisher(client, n.Log); err != nil {
 		return nil, fmt.Errorf("open publisher: %w", err)
 	}
 	if n.relay, err = relay.New(n.relayConfig()); err != nil {
@@ -117,13 +117,44 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	}
 	n.measure()
 	n.addChecks()
+	n.explain()
 	return n, nil
+}
+
+// pausesAge is how long an answer about pauses holds. A node at rest does not ask.
+const pausesAge = time.Second
+
+// retryFor is short: the relay tries again too, and publishes elsewhere.
+const retryFor = 500 * time.Millisecond
+
+func (n *Node) relayConfig() relay.Config {
+	cfg := n.setup.Config
+	return relay.Config{
+		Connect:        n.connectRelay,
+		Publisher:      n.publisher,
+		Topics:         namesOf(n.setup.Topics),
+		HealWithin:     max(cfg.Outbox.HealWithin, time.Nanosecond), // 0 would be the relay's default
+		GroupTimeout:   cfg.Kafka.SessionTimeout,
+		Destination:    n.broker,
+		Wake:           n.Outbox.Wake(),
+		Listen:         cfg.Outbox.Notify,
+		Scheduled:      n.Outbox,
+		BatchSize:      cfg.Outbox.BatchSize,
+		PollMax:        cfg.poll(),
+		Lease:          cfg.Outbox.Lease,
+		PublishTimeout: cfg.Kafka.PublishTimeout,
+		Retention:      cfg.Outbox.Retention,
+		IDRetention:    cfg.Inbox.Retention,
+		MaxSilence:     cfg.maxSilence(),
+		Log:            n.Log,
+		Registerer:     n.Admin.Registry(),
+		Spans:          n.Spans,
+	}
 }
 
 // addChecks keeps the service unready while the broker takes no events of a topic or partition. Refused events concern
 // their own keys only.
 func (n *Node) addChecks() {
-	n.explain()
 	n.Admin.Check("database", func(context.Context) error { return n.database.Ready() })
 	n.Admin.Check("broker", func(context.Context) error { return n.broker.Ready() })
 	n.Check("tables", n.checkTables)
@@ -133,46 +164,20 @@ func (n *Node) addChecks() {
 	}, n.database, n.broker))
 }
 
-// retryFor is short: the relay tries again too, and publishes elsewhere.
-const retryFor = 500 * time.Millisecond
-
-func (n *Node) relayConfig() relay.Config {
-	setup := n.setup
-	cfg := setup.Config.Outbox
-	return relay.Config{
-		Connect:        n.connectRelay,
-		Publisher:      n.publisher,
-		Topics:         namesOf(setup.Topics),
-		HealWithin:     max(cfg.HealWithin, time.Nanosecond), // 0 would be the relay's default
-		GroupTimeout:   setup.Config.Kafka.SessionTimeout,
-		Destination:    n.broker,
-		Wake:           n.Outbox.Wake(),
-		Listen:         cfg.Notify,
-		Scheduled:      n.Outbox,
-		BatchSize:      cfg.BatchSize,
-		PollMax:        setup.Config.poll(),
-		Lease:          cfg.Lease,
-		PublishTimeout: setup.Config.Kafka.PublishTimeout,
-		Retention:      cfg.Retention,
-		IDRetention:    setup.Config.Inbox.Retention,
-		MaxSilence:     setup.Config.maxSilence(),
-		Log:            setup.Log,
-		Registerer:     n.Admin.Registry(),
-		Spans:          n.Spans,
-	}
-}
-
 // Check adds a readiness check that needs the database.
 func (n *Node) Check(name string, check func(context.Context) error) {
 	n.Admin.Check(name, requireUp(check, n.database))
 }
 
-// connectRelay waits for the database, not for the relay's own pause.
-func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
-	if err := n.database.Await(ctx); err != nil {
-		return nil, err
+func requireUp(check func(context.Context) error, servers ...*circuit.Circuit) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for _, server := range servers {
+			if err := server.Err(); err != nil {
+				return err
+			}
+		}
+		return check(ctx)
 	}
-	return pgx.ConnectConfig(ctx, n.relayDatabase)
 }
 
 const flushTimeout = 2 * time.Second
@@ -182,10 +187,10 @@ func (n *Node) Close() error {
 	if n.Pool != nil {
 		n.Pool.Close()
 	}
-	if n.traces != nil {
+	if n.exported != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		defer cancel()
-		_ = n.traces.Shutdown(ctx) // a missing collector delays no stop
+		_ = n.exported.Shutdown(ctx) // a missing collector delays no stop
 	}
 	if n.publisher == nil {
 		return nil

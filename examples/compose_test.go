@@ -57,7 +57,7 @@ func TestContainers(t *testing.T) {
 			container := project.Services[name]
 			instance, err := s.Load(environ(container))
 			require.NoError(t, err, name)
-			requireKnown(t, container, instance.Variables())
+			requireKnown(t, container, instance.Variables)
 			require.Equal(t, "postgres://twinbox_"+s.Name+":"+s.Name+"@postgres:5432/twinbox_"+s.Name+"?sslmode=disable",
 				*container.Environment["DATABASE_URL"])
 		}

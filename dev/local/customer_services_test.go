@@ -13,7 +13,7 @@ import (
 
 func valuesOf(instance *eventing.Instance) map[string]string {
 	values := map[string]string{}
-	for _, s := range instance.Variables() {
+	for _, s := range instance.Variables {
 		values[s.Variable] = s.Value
 	}
 	return values

@@ -86,7 +86,7 @@ func TestCompose_EnvironmentLoads(t *testing.T) {
 		_, err := s.Load(environ(container))
 		require.NoError(t, err, name)
 		var known []string
-		for _, setting := range s.Unset().Variables() {
+		for _, setting := range s.Unset().Variables {
 			known = append(known, setting.Variable)
 			if setting.Required {
 				require.Contains(t, container.Environment, setting.Variable, name)

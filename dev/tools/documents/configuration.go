@@ -23,7 +23,7 @@ func configuration() string {
 	var programs []program
 	for _, s := range services.All() {
 		unset := s.Unset()
-		programs = append(programs, program{s.Name, unset.Variables(), unset.Rules()})
+		programs = append(programs, program{s.Name, unset.Variables, unset.Rules()})
 	}
 	return render(programs...)
 }

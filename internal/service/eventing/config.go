@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -90,56 +91,46 @@ type InboxConfig struct {
 // Rules returns the cross checks of all services.
 func (c Config) Rules() []config.Rule {
 	serving, owner, both := c.roles()
-	rules := []config.Rule{{
-		Variable: "MIGRATE_DATABASE_URL", Holds: !both || serving.Database == owner.Database,
-		Text: "must name the same database as DATABASE_URL",
-	}, {
-		Variable: "OUTBOX_LEASE", Holds: c.Kafka.PublishTimeout < c.Outbox.Lease,
-		Text: "must be longer than KAFKA_PUBLISH_TIMEOUT: a batch under way must end before the lease does",
-	}, {
-		Variable: "INBOX_RETENTION", Holds: c.Inbox.Retention > c.Kafka.Retention+c.Inbox.ReplayWindow,
-		Text: "must be longer than KAFKA_TOPIC_RETENTION and INBOX_REPLAY_WINDOW together: for as long as an event " +
-			"may come again",
-	}, {
-		Variable: "INBOX_RETRY_MAX", Holds: c.Inbox.RetryMin <= c.Inbox.RetryMax,
-		Text: "must not be shorter than INBOX_RETRY_MIN",
-	}}
-	return slices.Concat(rules, c.Kafka.rules(), c.Tracing.Rules())
+	return slices.Concat([]config.Rule{
+		rule("MIGRATE_DATABASE_URL", !both || serving.Database == owner.Database,
+			"must name the same database as DATABASE_URL"),
+		rule("OUTBOX_LEASE", c.Kafka.PublishTimeout < c.Outbox.Lease,
+			"must be longer than KAFKA_PUBLISH_TIMEOUT: a batch under way must end before the lease does"),
+		rule("INBOX_RETENTION", c.Inbox.Retention > c.Kafka.Retention+c.Inbox.ReplayWindow,
+			"must be longer than KAFKA_TOPIC_RETENTION and INBOX_REPLAY_WINDOW together: for as long as an event may come "+
+				"again"),
+		rule("INBOX_RETRY_MAX", c.Inbox.RetryMin <= c.Inbox.RetryMax, "must not be shorter than INBOX_RETRY_MIN"),
+	}, c.Kafka.rules(), c.Tracing.Rules())
+}
+
+func rule(variable string, holds bool, text string) config.Rule {
+	return config.Rule{Variable: variable, Holds: holds, Text: text}
 }
 
 func (c KafkaConfig) rules() []config.Rule {
-	return []config.Rule{{
-		Variable: "KAFKA_INSTANCE_ID", Holds: c.validInstance(),
-		Text: "must be 1 to 200 letters, digits, dots, hyphens and underscores, as brokers take it, and not only dots",
-	}, {
-		Variable: "KAFKA_PASSWORD", Holds: (c.Username == "") == (c.Password == ""),
-		Text: "is set together with KAFKA_USERNAME or not at all",
-	}, {
-		Variable: "KAFKA_KEY", Holds: (c.Certificate == "") == (c.Key == ""),
-		Text: "is set together with KAFKA_CERTIFICATE or not at all",
-	}, {
-		Variable: "KAFKA_TLS", Holds: c.TLS || c.CA == "" && c.Certificate == "",
-		Text: "must be true where KAFKA_CA or KAFKA_CERTIFICATE is set",
-	}, {
-		Variable: "KAFKA_CA", Holds: isPEM(c.CA, "", ""), Text: "must hold certificates in PEM",
-	}, {
-		Variable: "KAFKA_CERTIFICATE", Holds: isPEM("", c.Certificate, c.Key),
-		Text: "must be a certificate in PEM whose key is KAFKA_KEY",
-	}, {
-		Variable: "KAFKA_TLS", Holds: c.TLS || c.Password == "" || c.Mechanism != kafka.Plain,
-		Text: "must be true with KAFKA_PASSWORD and plain: a password is sent over TLS only",
-	}}
+	return []config.Rule{
+		rule("KAFKA_INSTANCE_ID", instanceName.MatchString(c.InstanceID) && strings.Trim(c.InstanceID, ".") != "",
+			"must be 1 to 200 letters, digits, dots, hyphens and underscores, as brokers take it, and not only dots"),
+		rule("KAFKA_PASSWORD", (c.Username == "") == (c.Password == ""),
+			"is set together with KAFKA_USERNAME or not at all"),
+		rule("KAFKA_KEY", (c.Certificate == "") == (c.Key == ""),
+			"is set together with KAFKA_CERTIFICATE or not at all"),
+		rule("KAFKA_TLS", c.TLS || c.CA == "" && c.Certificate == "",
+			"must be true where KAFKA_CA or KAFKA_CERTIFICATE is set"),
+		rule("KAFKA_CA", isPEM(c.CA, "", ""), "must hold certificates in PEM"),
+		rule("KAFKA_CERTIFICATE", isPEM("", c.Certificate, c.Key), "must be a certificate in PEM whose key is KAFKA_KEY"),
+		rule("KAFKA_TLS", c.TLS || c.Password == "" || c.Mechanism != kafka.Plain,
+			"must be true with KAFKA_PASSWORD and plain: a password is sent over TLS only"),
+	}
 }
 
 // APIRules returns the cross checks of a service with an API: those of all services, and two of its own.
 func (c Config) APIRules(at Listeners, request time.Duration) []config.Rule {
-	return append(c.Rules(), config.Rule{
-		Variable: "ADMIN_ADDR", Holds: !config.SameListener(at.API, at.Admin),
-		Text: "must not be HTTP_ADDR, nor every interface with the other's port",
-	}, config.Rule{
-		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= request,
-		Text: "must not be shorter than REQUEST_TIMEOUT: a request under way is answered",
-	})
+	return append(c.Rules(),
+		rule("ADMIN_ADDR", !config.SameListener(at.API, at.Admin),
+			"must not be HTTP_ADDR, nor every interface with the other's port"),
+		rule("SHUTDOWN_TIMEOUT", c.DrainFor >= request,
+			"must not be shorter than REQUEST_TIMEOUT: a request under way is answered"))
 }
 
 // Server returns an API's server. A request that takes the longest time is answered, also during a stop.

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"regexp"
-	"strings"
 
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
@@ -49,14 +48,7 @@ func (c *consumer) run(ctx context.Context) error {
 }
 
 // A broker refuses other names when a member joins.
-var (
-	instanceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
-	notInName    = regexp.MustCompile(`[^A-Za-z0-9._-]`)
-)
-
-func (c KafkaConfig) validInstance() bool {
-	return instanceName.MatchString(c.InstanceID) && strings.Trim(c.InstanceID, ".") != ""
-}
+var instanceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
 
 // instanceID returns this process's name in its groups, "" for none. With auto it is the machine and the admin port:
 // only a successor has the same.
@@ -65,13 +57,13 @@ func (c KafkaConfig) instanceID(bound service.Listening) string {
 	case "none":
 		return ""
 	case "auto":
-		_, port, unknown := net.SplitHostPort(bound.Admin)
-		host, err := os.Hostname()
-		if unknown != nil || err != nil || host == "" {
+		_, port, unbound := net.SplitHostPort(bound.Admin)
+		host, unknown := os.Hostname()
+		name := host + "-" + port
+		if unbound != nil || unknown != nil || !instanceName.MatchString(name) {
 			return ""
 		}
-		name := notInName.ReplaceAllString(host, "-")
-		return name[:min(len(name), 190)] + "-" + port
+		return name
 	}
 	return c.InstanceID
 }

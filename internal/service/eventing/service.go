@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/event"
@@ -109,13 +110,14 @@ func (s Service[C]) declared(ctx context.Context, cfg C) (found Declared, err er
 }
 
 func (s Service[C]) setup(ctx context.Context, cfg C, out io.Writer) error {
-	if err := s.migrate(ctx, cfg, out); err != nil {
-		return err
+	err := s.migrate(ctx, cfg, out)
+	if err == nil {
+		err = cfg.Shared().checkLogin(ctx)
 	}
-	if err := cfg.Shared().checkLogin(ctx); err != nil {
-		return err
+	if err == nil {
+		err = s.ensureTopics(ctx, cfg, out)
 	}
-	return s.ensureTopics(ctx, cfg, out)
+	return err
 }
 
 func (s Service[C]) migrate(ctx context.Context, cfg C, out io.Writer) error {
@@ -163,13 +165,13 @@ type Described struct {
 // Describe returns the service without its configuration's type.
 func (s Service[C]) Describe() Described {
 	return Described{Name: s.Name, Migrations: s.Migrations, API: s.API, Load: func(environ []string) (*Instance, error) {
-		cfg, i := new(C), &Instance{}
-		err := config.Load(environ, cfg)
-		i.Settings = *cfg
-		i.Variables = func() []config.Setting { return config.Describe(cfg) }
-		i.Declared = func(ctx context.Context) (Declared, error) { return s.declared(ctx, *cfg) }
-		i.Run = func(ctx context.Context, host service.Host) error { return s.Run(ctx, *cfg, host) }
-		return i, err
+		var cfg C
+		err := config.Load(environ, &cfg)
+		return &Instance{
+			Settings: cfg, Variables: config.Describe(cfg),
+			Declared: func(ctx context.Context) (Declared, error) { return s.declared(ctx, cfg) },
+			Run:      func(ctx context.Context, host service.Host) error { return s.Run(ctx, cfg, host) },
+		}, err
 	}}
 }
 
@@ -189,8 +191,8 @@ func (d Described) Declare(ctx context.Context) (Declared, error) {
 type Instance struct {
 	Settings
 
-	// Variables returns the service's variables, with the values in effect.
-	Variables func() []config.Setting
+	// Variables are the service's, with the values in effect.
+	Variables []config.Setting
 	// Declared needs a complete configuration and no server.
 	Declared func(ctx context.Context) (Declared, error)
 	// Run runs the service until ctx ends, and drains it.
@@ -204,10 +206,9 @@ func (i *Instance) Reads(variable string) bool { return i.variable(variable).Var
 func (i *Instance) Value(variable string) string { return i.variable(variable).Value }
 
 func (i *Instance) variable(name string) config.Setting {
-	for _, v := range i.Variables() {
-		if v.Variable == name {
-			return v
-		}
+	at := slices.IndexFunc(i.Variables, func(v config.Setting) bool { return v.Variable == name })
+	if at < 0 {
+		return config.Setting{}
 	}
-	return config.Setting{}
+	return i.Variables[at]
 }

@@ -55,15 +55,11 @@ func (n *Node) checkTopics(ctx context.Context) error {
 // EnsureTopics creates missing topics and prints all on out. Of an existing one it changes only who sets the times of
 // records: see [kafka.EnsureTopics].
 func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
-	client, names := c.Client(service), namesOf(topics)
-	before, err := kafka.DescribeTopics(ctx, client, names...)
-	if err != nil {
-		return fmt.Errorf("ensure topics: %w", err)
-	}
+	client := c.Client(service)
 	if err := kafka.EnsureTopics(ctx, client, topics...); err != nil {
 		return err
 	}
-	found, err := kafka.DescribeTopics(ctx, client, names...)
+	found, err := kafka.DescribeTopics(ctx, client, namesOf(topics)...)
 	if err != nil {
 		return fmt.Errorf("ensure topics: %w", err)
 	}
@@ -71,9 +67,6 @@ func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string,
 		is := describeTopic(found[topic.Name].Partitions, found[topic.Name].Retention)
 		if set := describeTopic(topic.Partitions, topic.Retention); is != set {
 			is += "; it stays as it is, and is not given " + set
-		}
-		if before[topic.Name].CreateTime {
-			is += "; the broker writes the times of its records from now on, which producers wrote before"
 		}
 		_, _ = fmt.Fprintf(out, "%s: %s\n", topic.Name, is)
 	}

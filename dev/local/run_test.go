@@ -206,7 +206,7 @@ func serveUndecided(ctx context.Context, host service.Host, decided <-chan struc
 	if err != nil {
 		return err
 	}
-	host.Announce(service.Listening{Admin: listener.Addr().String()})
+	host.Announce(service.Listeners{Admin: listener.Addr().String()})
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		select {
 		case <-decided:

@@ -128,9 +128,9 @@ func (h *stack) startService(ctx context.Context, s eventing.Described) error {
 	if err != nil {
 		return err
 	}
-	listening := make(chan service.Listening, 1)
+	listening := make(chan service.Listeners, 1)
 	h.group.Go(s.Name, func(ctx context.Context) error {
-		return instance.Run(ctx, service.Host{Log: log, Ready: func(at service.Listening) { listening <- at }})
+		return instance.Run(ctx, service.Host{Log: log, Ready: func(at service.Listeners) { listening <- at }})
 	})
 	at, err := await(ctx, listening)
 	if err == nil {

@@ -49,7 +49,7 @@ func (f *forwarderFlags) forward(
 	}, &cfg); err != nil {
 		return err
 	}
-	return forwarder.Run(ctx, cfg, service.Host{Log: log, Ready: func(bound service.Listening) {
+	return forwarder.Run(ctx, cfg, service.Host{Log: log, Ready: func(bound service.Listeners) {
 		ready("http://" + local.Reachable(bound.API))
 	}})
 }

@@ -56,7 +56,7 @@ type forwarder struct {
 	router     *message.Router
 }
 
-func (f *forwarder) open(ctx context.Context, group *service.Group) (bound service.Listening, err error) {
+func (f *forwarder) open(ctx context.Context, group *service.Group) (bound service.Listeners, err error) {
 	admin, err := new(net.ListenConfig).Listen(ctx, "tcp", f.cfg.AdminAddr)
 	if err != nil {
 		return bound, fmt.Errorf("open admin listener: %w", err)

@@ -110,10 +110,10 @@ func newHouse(t *testing.T, url string) *house {
 func (h *house) run(t *testing.T) (admin string, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	bound, ended := make(chan service.Listening, 1), make(chan error, 1)
+	bound, ended := make(chan service.Listeners, 1), make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, h.cfg, service.Host{
-			Log: h.log, Ready: func(at service.Listening) { bound <- at },
+			Log: h.log, Ready: func(at service.Listeners) { bound <- at },
 		})
 	}()
 	stop = sync.OnceFunc(func() {

@@ -8,6 +8,7 @@ import (
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 )
 
@@ -28,8 +29,8 @@ type Config struct {
 }
 
 // Listeners returns the addresses of the API and of the operators.
-func (c Config) Listeners() eventing.Listeners {
-	return eventing.Listeners{Admin: c.AdminAddr, API: c.HTTPAddr}
+func (c Config) Listeners() service.Listeners {
+	return service.Listeners{Admin: c.AdminAddr, API: c.HTTPAddr}
 }
 
 // Topics returns the topics this service writes to.

@@ -7,6 +7,7 @@ import (
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/web"
 )
@@ -29,8 +30,8 @@ type Config struct {
 }
 
 // Listeners returns the service's listeners.
-func (c Config) Listeners() eventing.Listeners {
-	return eventing.Listeners{Admin: c.AdminAddr, API: c.HTTPAddr}
+func (c Config) Listeners() service.Listeners {
+	return service.Listeners{Admin: c.AdminAddr, API: c.HTTPAddr}
 }
 
 // Topics returns the topics this service writes to.

@@ -11,6 +11,7 @@ import (
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 )
 
@@ -30,7 +31,7 @@ type Config struct {
 }
 
 // Listeners returns the service's listener.
-func (c Config) Listeners() eventing.Listeners { return eventing.Listeners{Admin: c.AdminAddr} }
+func (c Config) Listeners() service.Listeners { return service.Listeners{Admin: c.AdminAddr} }
 
 // Topics returns the topics this service writes to.
 func (c Config) Topics() []kafka.Topic {

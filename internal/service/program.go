@@ -31,14 +31,14 @@ type Host struct {
 	Log *slog.Logger
 
 	// Ready is called once, when the listeners are open. Optional.
-	Ready func(Listening)
+	Ready func(Listeners)
 }
 
-// Listening has the bound addresses. API may be empty.
-type Listening struct{ API, Admin string }
+// Listeners are addresses to listen on, or bound ones. API may be empty.
+type Listeners struct{ API, Admin string }
 
 // Announce logs the addresses and calls Ready. A service calls it once.
-func (h Host) Announce(at Listening) {
+func (h Host) Announce(at Listeners) {
 	h.Log.Info("listening", "api", at.API, "admin", at.Admin)
 	if h.Ready != nil {
 		h.Ready(at)

@@ -54,7 +54,7 @@ func runProgram(t *testing.T, environ []string, serveErr error, args ...string) 
 		Serve: func(_ context.Context, cfg programConfig, host service.Host) error {
 			o.ran = append(o.ran, "serve")
 			host.Log.Debug("not shown")
-			host.Announce(service.Listening{Admin: cfg.Admin})
+			host.Announce(service.Listeners{Admin: cfg.Admin})
 			return serveErr
 		},
 		Commands: []service.Command[programConfig]{{

@@ -100,7 +100,7 @@ func init() { crashtest.Child(play) }
 func play(r role) error {
 	fault.ArmNth(r.CrashAt, r.Nth, crashtest.Die)
 	return serve(context.Background(), r.Service, r.Environ, service.Host{
-		Log: quiet().With("service", r.Service), Ready: func(service.Listening) { fmt.Println(serving) },
+		Log: quiet().With("service", r.Service), Ready: func(service.Listeners) { fmt.Println(serving) },
 	})
 }
 

@@ -202,11 +202,11 @@ func (h *stack) start(t *testing.T, name string) (stop func()) {
 // startWith runs a service in this process. Its stop fails the test unless the service ends well.
 func (h *stack) startWith(
 	t *testing.T, name string, environ []string, log *slog.Logger,
-) (at service.Listening, stop func()) {
+) (at service.Listeners, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended, ready := make(chan error, 1), make(chan service.Listening, 1)
-	host := service.Host{Log: log, Ready: func(at service.Listening) { ready <- at }}
+	ended, ready := make(chan error, 1), make(chan service.Listeners, 1)
+	host := service.Host{Log: log, Ready: func(at service.Listeners) { ready <- at }}
 	go func() { ended <- serve(ctx, name, environ, host) }()
 	stop = sync.OnceFunc(func() {
 		cancel()

@@ -44,7 +44,7 @@ type part struct {
 	head      int64 // highest position of the outbox
 	instance  *eventing.Instance
 	consumers []eventing.Consumer
-	at        service.Listening
+	at        service.Listeners
 }
 
 // patient lets a machine pause for seconds: no member expires, no record is published twice.
@@ -107,10 +107,10 @@ func known(of Part, environ []string) (list []string) {
 func (p *part) run(t testing.TB) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	listening, ended := make(chan service.Listening, 1), make(chan error, 1)
+	listening, ended := make(chan service.Listeners, 1), make(chan error, 1)
 	host := service.Host{
 		Log:   slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})).With("in", p.name),
-		Ready: func(at service.Listening) { listening <- at },
+		Ready: func(at service.Listeners) { listening <- at },
 	}
 	go func() { ended <- p.instance.Run(ctx, host) }()
 	select {

@@ -55,9 +55,9 @@ type settings struct {
 	eventing.Config
 }
 
-func (c settings) Listeners() eventing.Listeners { return eventing.Listeners{Admin: c.AdminAddr} }
-func (c settings) Topics() []kafka.Topic         { return c.Config.Topics(thrownBy(c.Player).Topic) }
-func (c settings) Rules() []config.Rule          { return c.Config.Rules() }
+func (c settings) Listeners() service.Listeners { return service.Listeners{Admin: c.AdminAddr} }
+func (c settings) Topics() []kafka.Topic        { return c.Config.Topics(thrownBy(c.Player).Topic) }
+func (c settings) Rules() []config.Rule         { return c.Config.Rules() }
 
 const (
 	stuck = "stuck"

@@ -21,7 +21,7 @@ type Settings struct {
 }
 
 // Listeners returns the address of the operators.
-func (c Settings) Listeners() eventing.Listeners { return eventing.Listeners{Admin: c.AdminAddr} }
+func (c Settings) Listeners() service.Listeners { return service.Listeners{Admin: c.AdminAddr} }
 
 // Topics returns no topic.
 func (c Settings) Topics() []kafka.Topic { return nil }

@@ -16,6 +16,7 @@ import (
 
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/tracing"
 	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
@@ -125,7 +126,7 @@ func (c KafkaConfig) rules() []config.Rule {
 }
 
 // APIRules returns the cross checks of a service with an API: those of all services, and two of its own.
-func (c Config) APIRules(at Listeners, request time.Duration) []config.Rule {
+func (c Config) APIRules(at service.Listeners, request time.Duration) []config.Rule {
 	return append(c.Rules(),
 		rule("ADMIN_ADDR", !config.SameListener(at.API, at.Admin),
 			"must not be HTTP_ADDR, nor every interface with the other's port"),

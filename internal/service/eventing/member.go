@@ -52,7 +52,7 @@ var instanceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
 
 // instanceID returns this process's name in its groups, "" for none. With auto it is the machine and the admin port:
 // only a successor has the same.
-func (c KafkaConfig) instanceID(bound service.Listening) string {
+func (c KafkaConfig) instanceID(bound service.Listeners) string {
 	switch c.InstanceID {
 	case "none":
 		return ""

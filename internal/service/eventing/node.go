@@ -63,7 +63,7 @@ type Node struct {
 	topics        []kafka.Topic
 	written       *prometheus.GaugeVec
 	copies        *prometheus.CounterVec
-	bound         service.Listening // from Run on
+	bound         service.Listeners // from Run on
 }
 
 // Open prepares the node and connects to nothing.

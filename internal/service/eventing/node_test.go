@@ -51,7 +51,7 @@ func TestWhatIsAddedComesBackOnce(t *testing.T) {
 		}),
 		OnOutcome: func(_ event.Event, o inbox.Outcome) { outcomes <- o },
 	})
-	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0", API: "127.0.0.1:0"},
+	listening, ended := b.run(service.Listeners{Admin: "127.0.0.1:0", API: "127.0.0.1:0"},
 		func(group *service.Group, api net.Listener) {
 			b.node.StartConsumers(group)
 			group.Go("api", func(ctx context.Context) error {
@@ -94,7 +94,7 @@ func TestTheSessionsAreSetUpForThePromises(t *testing.T) {
 func TestASchemaThatDoesNotFitIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
 	b := open(t, environ(t, pgtest.DSN(pgtest.New(t)), "127.0.0.1:1"))
-	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {
+	_, ended := b.run(service.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {
 		t.Error("started on an empty database")
 	})
 	err := <-ended
@@ -128,7 +128,7 @@ func TestAnOlderInstanceStartsOnANewerDatabase(t *testing.T) {
 	require.Contains(t, logs.String(), "the database is newer than this build")
 
 	cfg = environ(t, migrated(breaking), "127.0.0.1:1")
-	_, ended := open(t, cfg).run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {
+	_, ended := open(t, cfg).run(service.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {
 		t.Error("started on a database that does not allow it")
 	})
 	err := <-ended
@@ -138,7 +138,7 @@ func TestAnOlderInstanceStartsOnANewerDatabase(t *testing.T) {
 func TestADatabaseThatIsDownIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	b := open(t, environ(t, "postgres://u:hunter2@"+testkit.ReservePort(t)+"/d", "127.0.0.1:1"))
-	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {
+	_, ended := b.run(service.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {
 		t.Error("started without a database")
 	})
 	b.stop()
@@ -149,7 +149,7 @@ func TestAPortInUseEndsTheStart(t *testing.T) {
 	t.Parallel()
 	taken, _ := servicetest.Trap(t)
 	cfg := environ(t, pgtest.DSN(pgtest.New(t, sets...)), "127.0.0.1:1")
-	for name, at := range map[string]eventing.Listeners{
+	for name, at := range map[string]service.Listeners{
 		"admin": {Admin: taken}, "API": {Admin: "127.0.0.1:0", API: taken},
 	} {
 		b := open(t, cfg)
@@ -201,7 +201,7 @@ func TestATopicThatOutlivesTheInboxIsRefused(t *testing.T) {
 		kafka.Topic{Name: topic, Partitions: 1, Retention: 192 * time.Hour}))
 	b := open(t, cfg)
 	b.consume(t, eventing.Consumer{Name: "c", Topic: topic, Handlers: inbox.NewMux()})
-	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(g *service.Group, _ net.Listener) {
+	_, ended := b.run(service.Listeners{Admin: "127.0.0.1:0"}, func(g *service.Group, _ net.Listener) {
 		b.node.StartConsumers(g)
 	})
 	err := <-ended

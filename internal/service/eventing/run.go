@@ -14,14 +14,11 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Listeners are listen addresses. API may be empty.
-type Listeners struct{ Admin, API string }
-
 // Run runs a service around its node until the group stops. An error that only another setting can cure has the exit
 // code of a wrong configuration. While Run waits for a server, /livez answers, /readyz names the missing one, and the
 // API accepts no connection.
 func (n *Node) Run(
-	group *service.Group, at Listeners, host service.Host, start func(group *service.Group, api net.Listener),
+	group *service.Group, at service.Listeners, host service.Host, start func(group *service.Group, api net.Listener),
 ) error {
 	group.OnStop("connections", n.Close)
 	bound, err := n.open(group.Context(), group, at, start)
@@ -39,8 +36,8 @@ func (n *Node) Run(
 }
 
 func (n *Node) open(
-	ctx context.Context, group *service.Group, at Listeners, start func(*service.Group, net.Listener),
-) (bound service.Listening, err error) {
+	ctx context.Context, group *service.Group, at service.Listeners, start func(*service.Group, net.Listener),
+) (bound service.Listeners, err error) {
 	var listen net.ListenConfig
 	admin, err := listen.Listen(ctx, "tcp", at.Admin)
 	if err != nil {

@@ -34,7 +34,7 @@ type Service[C Settings] struct {
 // Settings is a service's configuration. An embedded [Config] implements most of it.
 type Settings interface {
 	Shared() Config
-	Listeners() Listeners
+	Listeners() service.Listeners
 	Topics() []kafka.Topic
 	Client(service string) kafka.Config
 	Rules() []config.Rule

@@ -84,12 +84,12 @@ func openWith(t *testing.T, log *slog.Logger, cfg eventing.Config, topics ...kaf
 }
 
 func (b *bundle) run(
-	at eventing.Listeners, start func(*service.Group, net.Listener),
-) (listening chan service.Listening, ended chan error) {
-	listening, ended = make(chan service.Listening, 1), make(chan error, 1)
+	at service.Listeners, start func(*service.Group, net.Listener),
+) (listening chan service.Listeners, ended chan error) {
+	listening, ended = make(chan service.Listeners, 1), make(chan error, 1)
 	host := service.Host{
 		Log:   slog.New(slog.DiscardHandler),
-		Ready: func(l service.Listening) { listening <- l },
+		Ready: func(l service.Listeners) { listening <- l },
 	}
 	go func() { ended <- b.node.Run(b.group, at, host, start) }()
 	return listening, ended
@@ -97,7 +97,7 @@ func (b *bundle) run(
 
 func (b *bundle) serve(t *testing.T) (stop func()) {
 	t.Helper()
-	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
+	listening, ended := b.run(service.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
 		b.node.StartConsumers(group)
 	})
 	select {

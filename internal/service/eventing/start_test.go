@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/service"
-	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/pgtest"
 )
 
@@ -18,7 +17,7 @@ func TestAServiceEndsWithARelayThatRefuses(t *testing.T) {
 	pool := pgtest.New(t, sets...)
 	execute(t, pool, `alter database `+databaseOf(pool)+` set synchronous_commit = off`)
 	cfg := environ(t, pgtest.DSN(pool), "127.0.0.1:1")
-	_, ended := open(t, cfg).run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})
+	_, ended := open(t, cfg).run(service.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})
 	select {
 	case err := <-ended:
 		require.ErrorContains(t, err, "synchronous_commit")

@@ -35,7 +35,7 @@ func Run(ctx context.Context, cfg Config, host service.Host) error {
 	group := service.NewGroup(ctx, host.Log, cfg.DrainFor)
 	f := &forwarder{
 		cfg: cfg, log: host.Log,
-		admin: service.NewAdmin(service.AdminConfig{Log: host.Log, Draining: group.Draining()}),
+		admin: service.NewAdmin(service.AdminConfig{Log: host.Log, Draining: group.Context().Done()}),
 	}
 	bound, err := f.open(ctx, group)
 	if err != nil {

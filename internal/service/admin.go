@@ -21,7 +21,7 @@ import (
 type AdminConfig struct {
 	Log *slog.Logger
 
-	// Draining makes /readyz answer 503 once closed ([Group.Draining]). Optional.
+	// Draining makes /readyz answer 503 once closed ([Group.Context]). Optional.
 	Draining <-chan struct{}
 
 	// Hosts may be asked besides localhost and IP addresses. Others get 421.

@@ -19,11 +19,10 @@ import (
 //
 // The first task that fails, panics or ends early stops the others in the same way.
 type Group struct {
-	ctx      context.Context //nolint:containedctx // of the whole group, not of a call
-	fail     context.CancelCauseFunc
-	log      *slog.Logger
-	drain    time.Duration
-	draining chan struct{}
+	ctx   context.Context //nolint:containedctx // of the whole group, not of a call
+	fail  context.CancelCauseFunc
+	log   *slog.Logger
+	drain time.Duration
 
 	mu      sync.Mutex
 	tasks   []*task
@@ -42,9 +41,7 @@ type task struct {
 // context is cancelled, and a second later Wait names the tasks that still run.
 func NewGroup(ctx context.Context, log *slog.Logger, drain time.Duration) *Group {
 	ctx, fail := context.WithCancelCause(ctx)
-	return &Group{
-		ctx: ctx, fail: fail, log: log, drain: cmp.Or(drain, 20*time.Second), draining: make(chan struct{}),
-	}
+	return &Group{ctx: ctx, fail: fail, log: log, drain: cmp.Or(drain, 20*time.Second)}
 }
 
 var (
@@ -90,10 +87,7 @@ func (g *Group) OnStop(name string, stop func() error) {
 	})
 }
 
-// Draining is closed when the stop begins.
-func (g *Group) Draining() <-chan struct{} { return g.draining }
-
-// Context ends when a task has failed, or with the group's own.
+// Context ends when the stop begins: a task has failed, or the group's own context has ended.
 func (g *Group) Context() context.Context { return g.ctx }
 
 const lastGrace = time.Second
@@ -105,7 +99,6 @@ func (g *Group) Wait() error {
 	g.mu.Lock()
 	g.stopped = true
 	g.mu.Unlock()
-	close(g.draining)
 	g.log.Info("stopping", "reason", context.Cause(g.ctx).Error(), "timeout", g.drain)
 	began := time.Now()
 	patience, cancel := context.WithTimeout(context.Background(), g.drain)

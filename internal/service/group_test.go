@@ -126,19 +126,13 @@ func TestGroup_NamesWhatStillRuns(t *testing.T) {
 	})
 }
 
-func TestGroup_DrainingAndLateTasks(t *testing.T) {
+func TestGroup_LateTasks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		group := service.NewGroup(ctx, quiet, 0)
-		select {
-		case <-group.Draining():
-			require.Fail(t, "draining before the stop")
-		default:
-		}
 		cancel()
 		require.NoError(t, group.Wait())
-		<-group.Draining()
 		var notes journal
 		group.Go("late", func(context.Context) error { notes.note("ran"); return nil })
 		synctest.Wait()

@@ -1,7 +1,6 @@
 package eventing
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -275,12 +274,8 @@ func (c *consumer) Handled(e event.Event, outcome inbox.Outcome) {
 // CopyDeadLetter publishes through the outbox, in the dead letter's transaction. A copy that the outbox refuses is left
 // out. Only database errors prevent the dead letter.
 func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.Letter) error {
-	if l.Group == "" || l.Topic == "" {
-		c.node.copies.WithLabelValues(l.Consumer, "no_origin").Inc()
-		return nil
-	}
 	result := "queued"
-	_, err := c.node.Outbox.Add(ctx, tx, l.Copy(cmp.Or(c.node.setup.Source, "/"+c.node.setup.Service)))
+	_, err := c.node.Outbox.Add(ctx, tx, l.Copy(c.node.setup.Source))
 	if refused, is := errors.AsType[*outbox.EventError](err); is {
 		result = refused.Code
 		c.node.Log.WarnContext(ctx, "dead letter has no copy", "consumer", l.Consumer, "event_id", l.EventID,

@@ -54,8 +54,8 @@ func (m member) play() error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	group := service.NewGroup(ctx, log, 0)
 	node, err := eventing.Open(ctx, eventing.Setup{
-		Service: "test", Config: cfg.Config, Migrations: sets, Log: log,
-		Admin:    service.NewAdmin(service.AdminConfig{Log: log, Draining: group.Draining(), CheckTimeout: patience}),
+		Service: "test", Source: "/test", Config: cfg.Config, Migrations: sets, Log: log,
+		Admin:    service.NewAdmin(service.AdminConfig{Log: log, Draining: group.Context().Done(), CheckTimeout: patience}),
 		Validate: func(event.Event) error { return nil },
 	})
 	if err != nil {

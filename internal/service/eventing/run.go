@@ -21,10 +21,10 @@ func (n *Node) Run(
 	group *service.Group, at service.Listeners, host service.Host, start func(group *service.Group, api net.Listener),
 ) error {
 	group.OnStop("connections", n.Close)
-	bound, err := n.open(group.Context(), group, at, start)
+	err := n.open(group.Context(), group, at, start)
 	switch {
 	case err == nil:
-		host.Announce(bound)
+		host.Announce(n.bound)
 	case group.Context().Err() == nil:
 		group.Go("start", func(context.Context) error { return err })
 	}
@@ -37,19 +37,18 @@ func (n *Node) Run(
 
 func (n *Node) open(
 	ctx context.Context, group *service.Group, at service.Listeners, start func(*service.Group, net.Listener),
-) (bound service.Listeners, err error) {
+) error {
 	var listen net.ListenConfig
 	admin, err := listen.Listen(ctx, "tcp", at.Admin)
 	if err != nil {
-		return bound, fmt.Errorf("open admin listener: %w", err)
+		return fmt.Errorf("open admin listener: %w", err)
 	}
 	group.Go("admin", func(ctx context.Context) error { return n.Admin.Serve(ctx, admin) })
-	bound.Admin = admin.Addr().String()
-	n.bound = bound
+	n.bound.Admin = admin.Addr().String()
 	group.Go("database circuit", n.database.Run)
 	group.Go("broker circuit", n.broker.Run)
 	if err := n.await(ctx, "database", n.checkSchema); err != nil {
-		return bound, err
+		return err
 	}
 	group.Go("settings of topics", func(ctx context.Context) error { // the relay runs before there is a broker
 		err := n.await(ctx, "settings of topics", n.checkTopics)
@@ -62,12 +61,12 @@ func (n *Node) open(
 	var api net.Listener
 	if at.API != "" {
 		if api, err = listen.Listen(ctx, "tcp", at.API); err != nil {
-			return bound, fmt.Errorf("open API listener: %w", err)
+			return fmt.Errorf("open API listener: %w", err)
 		}
-		bound.API = api.Addr().String()
+		n.bound.API = api.Addr().String()
 	}
 	start(group, api)
-	return bound, nil
+	return nil
 }
 
 // checkSchema accepts a newer database that fits: a rolling upgrade has one.

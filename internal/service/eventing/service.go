@@ -46,7 +46,7 @@ func (c Config) Shared() Config { return c }
 // Run runs the service until ctx ends and it has drained.
 func (s Service[C]) Run(ctx context.Context, cfg C, host service.Host) error {
 	group := service.NewGroup(ctx, host.Log, cfg.Shared().DrainFor)
-	node, start, err := s.open(ctx, cfg, host.Log, group.Draining())
+	node, start, err := s.open(ctx, cfg, host.Log, group.Context().Done())
 	if err != nil {
 		return err
 	}

@@ -74,9 +74,9 @@ func openWith(t *testing.T, log *slog.Logger, cfg eventing.Config, topics ...kaf
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(stop)
 	group := service.NewGroup(ctx, log, patience)
-	admin := service.NewAdmin(service.AdminConfig{Log: log, Draining: group.Draining(), CheckTimeout: patience})
+	admin := service.NewAdmin(service.AdminConfig{Log: log, Draining: group.Context().Done(), CheckTimeout: patience})
 	node, err := eventing.Open(ctx, eventing.Setup{
-		Service: "test", Config: cfg, Migrations: sets, Topics: topics, Admin: admin, Log: log,
+		Service: "test", Source: "/test", Config: cfg, Migrations: sets, Topics: topics, Admin: admin, Log: log,
 		Validate: func(event.Event) error { return nil },
 	})
 	require.NoError(t, err)

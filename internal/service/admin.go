@@ -21,7 +21,7 @@ import (
 type AdminConfig struct {
 	Log *slog.Logger
 
-	// Draining makes /readyz answer 503 once closed ([Group.Context]). Optional.
+	// Draining makes /readyz answer 503 once closed. Optional.
 	Draining <-chan struct{}
 
 	// Hosts may be asked besides localhost and IP addresses. Others get 421.
@@ -33,11 +33,11 @@ type AdminConfig struct {
 
 // Admin is the listener for operators and probes:
 //
-//	/livez         200 as long as the process answers. It asks no server.
-//	/readyz        200 when every check passes, else 503; JSON with reasons and causes.
-//	/readyz?only=NAME  asks the named checks only.
-//	/metrics       in Prometheus' text format.
-//	/openapi.json  the service's own API, if any.
+//	/livez             200 as long as the process answers. It asks no server.
+//	/readyz            200 when every check passes, else 503; JSON with reasons and causes.
+//	/readyz?only=NAME  the named checks only
+//	/metrics           for Prometheus
+//	/openapi.json      the service's own API, if any
 //
 // It has no access control and belongs on loopback or a private network.
 type Admin struct {
@@ -70,7 +70,7 @@ func NewAdmin(cfg AdminConfig) *Admin {
 func (a *Admin) Registry() *prometheus.Registry { return a.registry }
 
 // Check adds a readiness check. Clients see its error, so it must hold no secret. A check that ignores its context
-// fails and is not started again while it runs.
+// fails, and is not run twice.
 func (a *Admin) Check(name string, run func(ctx context.Context) error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -13,11 +13,9 @@ import (
 	"time"
 )
 
-// A Group runs the tasks of a process and stops them one after the other, like deferred calls:
-//
-//	pools (OnStop), admin listener, relay, mail sender, consumers, HTTP server
-//
-// The first task that fails, panics or ends early stops the others in the same way.
+// A Group runs the tasks of a process and stops them one after the other, like deferred calls: the HTTP server first,
+// then consumers, relay, admin listener and pools. The first task that fails, panics or ends early stops the others in
+// the same way.
 type Group struct {
 	ctx   context.Context //nolint:containedctx // of the whole group, not of a call
 	fail  context.CancelCauseFunc
@@ -45,15 +43,14 @@ func NewGroup(ctx context.Context, log *slog.Logger, drain time.Duration) *Group
 }
 
 var (
-	// ErrEndedEarly is the failure of a task that returned nil before its stop: the process would be healthy and do
-	// nothing.
+	// ErrEndedEarly is the failure of a task that returned nil before its stop.
 	ErrEndedEarly = errors.New("ended before it was asked to")
 
 	errTaskFailed = errors.New("a task failed")
 )
 
-// Go starts a task. It must run until its context is cancelled, then finish its work and return nil or
-// context.Canceled. After the stop has begun Go does nothing.
+// Go starts a task. It must run until its context is cancelled, then return nil or context.Canceled. After the stop has
+// begun Go does nothing.
 func (g *Group) Go(name string, run func(ctx context.Context) error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -93,7 +90,7 @@ func (g *Group) Context() context.Context { return g.ctx }
 const lastGrace = time.Second
 
 // Wait blocks until the group's context is cancelled or a task fails. It stops the tasks and returns their errors; nil
-// after a clean stop. A task that does not stop is an error, and the process should end. Always call Wait, once.
+// after a clean stop. A task that does not stop is an error. Always call Wait, once.
 func (g *Group) Wait() error {
 	<-g.ctx.Done()
 	g.mu.Lock()

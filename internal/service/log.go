@@ -7,8 +7,8 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// NewLogger writes records of the level (debug, info, warn or error) and above, as "text" or "json". It takes an
-// unknown level as info and an unknown format as JSON: the configuration has refused them.
+// NewLogger writes records of the level (debug, info, warn or error) and above, as "text" or "json". An unknown level
+// is info, an unknown format JSON.
 func NewLogger(w io.Writer, level, format string) *slog.Logger {
 	var threshold slog.Level
 	_ = threshold.UnmarshalText([]byte(level))

@@ -1,5 +1,5 @@
-// Package service is the process around a service: commands and exit codes ([Program]), signals ([SignalContext]), a
-// logger ([NewLogger]), an admin listener ([Admin]) and supervised tasks ([Group]). It reads no environment: cmd/ does.
+// Package service is the process around a service: commands and exit codes ([Program]), a logger ([NewLogger]), an
+// admin listener ([Admin]) and supervised tasks ([Group]).
 package service
 
 import (
@@ -52,15 +52,13 @@ func SignalContext(parent context.Context) context.Context {
 	return ctx
 }
 
-// StartTracing gives every request a trace, its caller's or a new one. Nothing is exported. Call it once, before
-// anything serves.
+// StartTracing gives every request a trace, its caller's or a new one. Call it once, before anything serves.
 func StartTracing() {
 	otel.SetTracerProvider(sdktrace.NewTracerProvider())
 	otel.SetTextMapPropagator(propagation.TraceContext{})
 }
 
-// Program is the command line of one service: serve (the default), its own commands, healthcheck and config. Only
-// config works with a wrong configuration.
+// Program is the command line of one service. Only its command config works with a wrong configuration.
 type Program[C any] struct {
 	Name     string
 	Settings func(cfg C) Settings
@@ -68,7 +66,7 @@ type Program[C any] struct {
 	// Serve runs the service until ctx is cancelled.
 	Serve func(ctx context.Context, cfg C, host Host) error
 
-	// Commands are those next to serve, healthcheck and config. Optional.
+	// Commands are the service's own. Optional.
 	Commands []Command[C]
 }
 
@@ -78,7 +76,7 @@ type Command[C any] struct {
 	Run        func(ctx context.Context, cfg C, out io.Writer) error
 }
 
-// Settings are those that a program itself needs.
+// Settings are the program's own.
 type Settings struct{ AdminAddr, LogLevel, LogFormat string }
 
 const commandServe, commandHealthcheck, commandConfig = "serve", "healthcheck", "config"
@@ -87,7 +85,7 @@ const commandServe, commandHealthcheck, commandConfig = "serve", "healthcheck", 
 const (
 	ExitOK      = 0
 	ExitFailure = 1
-	ExitUsage   = 2 // wrong command line or configuration; a restart does not help
+	ExitUsage   = 2 // wrong command line or configuration
 )
 
 // Run runs one command and returns the exit code. Results go to stdout; logs and errors to stderr.

@@ -1,5 +1,5 @@
-// Package circuit knows whether a server is up, or since when and why it is down. Users report errors, and one probe
-// checks the server. A circuit logs each outage and then wakes waiting callers. It stops no call.
+// Package circuit knows whether a server is up. Users report errors, and one probe decides. A circuit logs each outage
+// and wakes waiting callers at its end. It stops no call.
 package circuit
 
 import (
@@ -21,8 +21,7 @@ import (
 
 // Config configures a [Circuit]. Name, Probe and Log are required.
 type Config struct {
-	// Name of the server, such as "database".
-	Name string
+	Name string // of the server, such as "database"
 	// Probe uses a new connection: one of a pool may be busy or dead.
 	Probe func(ctx context.Context) error
 	// Timeout of a probe. A server that is silent over two of them is down. Default 2 s.
@@ -32,10 +31,9 @@ type Config struct {
 	// RetryMin and RetryMax bound the doubling pause during an outage. Default 50 ms and 800 ms.
 	RetryMin, RetryMax time.Duration
 	// OnUp drops dead connections before waiting callers are woken. Optional.
-	OnUp func()
-	Log  *slog.Logger
-	// Registerer takes the metrics. Optional.
-	Registerer prometheus.Registerer
+	OnUp       func()
+	Log        *slog.Logger
+	Registerer prometheus.Registerer // optional
 }
 
 // Circuit counts a server as up until a probe has failed. It is safe for concurrent use.
@@ -75,33 +73,34 @@ func New(cfg Config) *Circuit {
 // Run probes until ctx ends and then returns nil.
 func (c *Circuit) Run(ctx context.Context) error {
 	pauses := failure.Backoff{Min: c.cfg.RetryMin, Max: c.cfg.RetryMax}
-	for ctx.Err() == nil {
-		wait, probeNow := c.cfg.Every, c.probeNow
-		if err := c.probe(ctx); err != nil {
-			wait, probeNow = pauses.Next(), nil
+	for {
+		err := c.probe(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		c.conclude(ctx, err)
+		pause, probeNow := c.cfg.Every, c.probeNow
+		if err != nil {
+			pause, probeNow = pauses.Next(), nil
 		} else {
 			pauses.Reset()
 			_ = failure.Sleep(ctx, c.cfg.RetryMin) // reports about a server that answers do not set the pace
 		}
 		select {
-		case <-time.After(wait):
+		case <-time.After(pause):
 		case <-probeNow:
 		case <-ctx.Done():
 		}
 	}
-	return nil
 }
 
 var errSilent = errors.New("no answer")
 
-// A machine that is too busy may not hear the first answer.
+// probe asks a silent server twice: a busy machine may miss the first answer.
 func (c *Circuit) probe(ctx context.Context) error {
 	err := c.askServer(ctx)
 	if errors.Is(err, errSilent) && !c.Down() {
 		err = c.askServer(ctx)
-	}
-	if ctx.Err() == nil {
-		c.conclude(ctx, err)
 	}
 	return err
 }
@@ -148,7 +147,7 @@ func (c *Circuit) conclude(ctx context.Context, err error) {
 	defer c.mu.Unlock()
 	c.down = now
 	c.wasUp = c.wasUp || now == nil
-	if now == nil && before != nil {
+	if before != nil && now == nil {
 		close(c.back)
 		c.back = make(chan struct{})
 	}
@@ -166,8 +165,8 @@ func (e *DownError) Error() string { return fmt.Sprintf("%s is down: %v", e.Name
 // Unwrap returns the last probe's error.
 func (e *DownError) Unwrap() error { return failure.AsTransient(e.Err) }
 
-// Report takes the error of a failed call. If the server may have caused it, the next probe begins immediately. Report
-// never blocks.
+// Report takes the error of a call. If the server may have caused it, the next probe begins immediately. Report never
+// blocks.
 func (c *Circuit) Report(err error) {
 	if err != nil && isSuspicious(err) {
 		c.Suspect()
@@ -186,9 +185,6 @@ func (c *Circuit) Suspect() {
 var answers = []string{"marked_transient", "sql_26", "sql_40", "sql_55", "sql_72"}
 
 func isSuspicious(err error) bool {
-	if _, is := errors.AsType[*DownError](err); is {
-		return true
-	}
 	v := failure.Examine(err)
 	number, isBrokers := strings.CutPrefix(v.Code, "kafka_")
 	isAnswer := isBrokers && strings.Trim(number, "0123456789") == "" ||

@@ -1,20 +1,17 @@
-// Package eventing is the common part of every service: one database with an outbox and its relay, one broker with
-// consumers and their inbox. A service declares consumers ([Node.Consume]), writes events through [Node.Outbox] and
-// embeds [Config].
+// Package eventing is the common part of every service: a database with an outbox and its relay, a broker with
+// consumers and their inbox. A service declares itself ([Service]) and its consumers ([Node.Consume]), writes events
+// through [Node.Outbox] and embeds [Config].
 //
-//	service.go       a service is declared, described and run, with its commands
-//	config.go        the variables that all services read
-//	node.go          a service's connections, outbox, relay and consumers
-//	run.go           they are started, each when its server answers
-//	database.go      the database's pool, and its checks
-//	dependencies.go  the circuits of database and broker
-//	topics.go        topics are created, checked and described
+//	service.go       a service, its commands, what it reads and writes
+//	config.go        the variables of all services
+//	node.go          connections, outbox, relay, checks
+//	run.go           the order of a start
+//	database.go      the pool and its probe
+//	topics.go        topics: created, checked
 //	consumer.go      a consumer and its inbox
-//	member.go        its membership in the consumer group, under a name of its own
-//	metrics.go       gauges of outbox, dead letters and lag
-//	cause.go         why events wait, for operators
-//	advice.go        what such a cause means, and what to do
-//	operate.go       a node for its operations
-//	check.go         queries that find events without their effect
-//	verify.go        what verification needs to know of a service
+//	member.go        its membership in the consumer group
+//	cause*.go        why events wait, for operators
+//	metrics.go       outbox, dead letters, lag
+//	operate.go       for the admin API
+//	check.go verify.go  for package verify
 package eventing

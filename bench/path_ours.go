@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net"
 	"strconv"
 	"strings"
 
@@ -55,11 +54,9 @@ func (s site) environ(db *database, more ...string) []string {
 	}, more...)
 }
 
-type starter = func(*service.Group, net.Listener)
-
 // serve replaces the service's own parts.
 func serve[C eventing.Settings](
-	ctx context.Context, s eventing.Service[C], environ []string, setUp func(*eventing.Node, C) (starter, error),
+	ctx context.Context, s eventing.Service[C], environ []string, setUp func(*eventing.Node, C) error,
 ) error {
 	var cfg C
 	if err := config.Load(environ, &cfg); err != nil {
@@ -69,16 +66,21 @@ func serve[C eventing.Settings](
 	return s.Run(ctx, cfg, service.Host{Log: slog.New(slog.DiscardHandler)})
 }
 
-func (l *ourLine) setUpCustomer(node *eventing.Node, cfg customer.Config) (starter, error) {
+func (l *ourLine) setUpCustomer(node *eventing.Node, cfg customer.Config) error {
 	l.commands = &customer.Commands{
 		Pool: node.Pool, Outbox: node.Outbox, Links: domain.VerificationKey(cfg.VerificationSecret),
 		KeysFor: cfg.IdempotencyTTL, Timeout: cfg.RequestTimeout,
 	}
-	return func(*service.Group, net.Listener) { close(l.open) }, nil
+	node.Go("open", func(ctx context.Context) error {
+		close(l.open)
+		<-ctx.Done()
+		return nil
+	})
+	return nil
 }
 
-func (l *ourLine) setUpNotification(node *eventing.Node, _ notification.Config) (starter, error) {
-	return func(group *service.Group, _ net.Listener) { node.StartConsumers(group) }, node.Consume(eventing.Consumer{
+func (l *ourLine) setUpNotification(node *eventing.Node, _ notification.Config) error {
+	return node.Consume(eventing.Consumer{
 		Name: "notification.users", Topic: contract.TopicUsers, Handlers: notification.UserEvents(), Order: inbox.Strict,
 		OnOutcome: func(e event.Event, outcome inbox.Outcome) {
 			if outcome == inbox.Applied {

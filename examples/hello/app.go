@@ -3,16 +3,13 @@
 package hello
 
 import (
-	"context"
 	"embed"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 
 	"example.com/twinbox/examples/hello/contract"
 	"example.com/twinbox/internal/command"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
@@ -44,18 +41,14 @@ func Migrations() []migrations.Set {
 	}
 }
 
-func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
+func setUp(node *eventing.Node, cfg Config) error {
 	g := &greeter{outbox: node.Outbox, word: cfg.Word}
 	a := &api{greeter: g, transaction: command.Transaction{Pool: node.Pool, Timeout: cfg.RequestTimeout}}
 	handler := newHandler(a, web.Config{
 		RequestTimeout: cfg.RequestTimeout, Registerer: node.Admin.Registry(), Traces: node.Traces,
 	}, node.Log)
-	server := cfg.Server(cfg.RequestTimeout, handler, node.Log)
-	start = func(group *service.Group, api net.Listener) {
-		node.StartConsumers(group)
-		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })
-	}
-	return start, errors.Join(
+	node.Serve(cfg.Server(cfg.RequestTimeout, handler, node.Log).Serve)
+	return errors.Join(
 		node.Consume(eventing.Consumer{
 			Name: "hello.users", Topic: contract.TopicUsers,
 			Types: []string{contract.UserRegistered.Type}, Handler: g.welcome,

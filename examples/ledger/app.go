@@ -9,12 +9,10 @@ package ledger
 import (
 	"context"
 	"embed"
-	"net"
 
 	"example.com/twinbox/examples/ledger/contract"
 	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
@@ -51,7 +49,7 @@ const balanceConsumer = "ledger.balance"
 
 // setUp joins write side, read side and API. They stop in the reverse order: no new request, no new record, then the
 // relay publishes the rest.
-func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
+func setUp(node *eventing.Node, cfg Config) error {
 	commands := &Commands{
 		Transaction: command.Transaction{Pool: node.Pool, Timeout: cfg.RequestTimeout},
 		Outbox:      node.Outbox, KeysFor: cfg.IdempotencyTTL, Attempts: cfg.CommandAttempts,
@@ -59,15 +57,11 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	handler := newHandler(commands, web.Config{
 		RequestTimeout: cfg.RequestTimeout, Registerer: node.Admin.Registry(), Traces: node.Traces,
 	}, node.Log)
-	server := cfg.Server(cfg.RequestTimeout, handler, node.Log)
-	start = func(group *service.Group, listener net.Listener) {
-		group.Go("expired rows", func(ctx context.Context) error {
-			return command.ForgetHourly(ctx, node.Log, node.Pool, command.DeleteExpiredAnswers)
-		})
-		node.StartConsumers(group)
-		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, listener) })
-	}
-	return start, node.Consume(balances())
+	node.Serve(cfg.Server(cfg.RequestTimeout, handler, node.Log).Serve)
+	node.Go("expired rows", func(ctx context.Context) error {
+		return command.ForgetHourly(ctx, node.Log, node.Pool, command.DeleteExpiredAnswers)
+	})
+	return node.Consume(balances())
 }
 
 // balances builds the read side. While a movement is missing, the later ones of its account are parked.

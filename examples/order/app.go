@@ -12,14 +12,12 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"net"
 
 	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/mail"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
 )
@@ -58,7 +56,7 @@ const (
 
 // setUp joins commands, consumers, mails and API. They stop in the reverse order: no new request, no new record, then
 // the mails under way are sent, then the relay publishes the rest.
-func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
+func setUp(node *eventing.Node, cfg Config) error {
 	commands := &Commands{
 		Transaction: command.Transaction{Pool: node.Pool, Timeout: cfg.RequestTimeout},
 		Outbox:      node.Outbox, PayWithin: cfg.PayWithin, KeysFor: cfg.IdempotencyTTL,
@@ -66,27 +64,23 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	handler := newHandler(commands, cfg, node)
 	mails, err := newReceipts(node, cfg)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	node.Check("mails", mails.Healthy)
 	node.Admin.Explain(mail.Why(node.Pool, handlerReceipt, nil))
-	server := cfg.Server(cfg.RequestTimeout, handler, node.Log)
+	node.Serve(cfg.Server(cfg.RequestTimeout, handler, node.Log).Serve)
 	handles := handlers{node.Outbox}
 	wake := func(_ event.Event, outcome inbox.Outcome) {
 		if outcome == inbox.Applied {
 			mails.Wake()
 		}
 	}
-	start = func(group *service.Group, api net.Listener) {
-		group.Go("expired rows", func(ctx context.Context) error {
-			return command.ForgetHourly(ctx, node.Log, node.Pool, command.DeleteExpiredAnswers)
-		})
-		group.Go("receipts", mails.Run)
-		node.StartConsumers(group)
-		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })
-	}
+	node.Go("expired rows", func(ctx context.Context) error {
+		return command.ForgetHourly(ctx, node.Log, node.Pool, command.DeleteExpiredAnswers)
+	})
+	node.Go("receipts", mails.Run)
 	node.Admin.Measure("mails", mails.Measure)
-	return start, errors.Join(
+	return errors.Join(
 		node.Consume(eventing.Consumer{
 			Name: paymentConsumer, Topic: contract.TopicPayments, Handlers: handles.paymentEvents(), OnOutcome: wake,
 		}),

@@ -6,7 +6,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"net"
 	"net/http"
 	"regexp"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/outbox"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
@@ -49,17 +47,15 @@ func Migrations() []migrations.Set {
 	}
 }
 
-func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
+func setUp(node *eventing.Node, cfg Config) error {
 	router := web.NewRouter(web.Config{
 		MapError: command.Problem, Document: openAPI, RequestTimeout: cfg.RequestTimeout,
 		Registerer: node.Admin.Registry(), Traces: node.Traces,
 	}, node.Log)
 	a := &api{node, cfg}
 	router.Post("/v1/payments", a.take)
-	server := cfg.Server(cfg.RequestTimeout, router, node.Log)
-	return func(group *service.Group, api net.Listener) {
-		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })
-	}, nil
+	node.Serve(cfg.Server(cfg.RequestTimeout, router, node.Log).Serve)
+	return nil
 }
 
 type api struct {

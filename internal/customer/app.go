@@ -3,14 +3,12 @@ package customer
 import (
 	"context"
 	"errors"
-	"net"
 
 	contracts "example.com/twinbox/api"
 	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
 )
@@ -36,7 +34,7 @@ const (
 var deleteExpired = []string{command.DeleteExpiredAnswers, deleteUnusedAllowances}
 
 // The API stops first, and the relay publishes what it wrote.
-func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
+func setUp(node *eventing.Node, cfg Config) error {
 	commands := &Commands{
 		Pool:    node.Pool,
 		Outbox:  node.Outbox,
@@ -47,14 +45,11 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	handler := newHandler(&api{commands}, cfg, node.Admin.Registry(), node.Traces, node.Log)
 	server := cfg.Server(cfg.RequestTimeout, handler, node.Log)
 	server.MaxConnections = cfg.MaxConnections
-	start = func(group *service.Group, api net.Listener) {
-		group.Go("expired rows", func(ctx context.Context) error {
-			return command.ForgetHourly(ctx, node.Log, node.Pool, deleteExpired...)
-		})
-		node.StartConsumers(group)
-		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })
-	}
-	return start, errors.Join(
+	node.Serve(server.Serve)
+	node.Go("expired rows", func(ctx context.Context) error {
+		return command.ForgetHourly(ctx, node.Log, node.Pool, deleteExpired...)
+	})
+	return errors.Join(
 		node.Consume(eventing.Consumer{
 			Name: profileConsumer, Topic: contract.TopicUsers, Handlers: ProfileEvents(), Order: inbox.Strict,
 		}),

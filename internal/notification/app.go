@@ -3,13 +3,11 @@ package notification
 import (
 	"context"
 	"log/slog"
-	"net"
 
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/mail"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/circuit"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
@@ -30,7 +28,7 @@ var Service = eventing.Service[Config]{
 const usersConsumer = "notification.users"
 
 // The consumer stops before the sender, and the relay publishes what both wrote.
-func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
+func setUp(node *eventing.Node, cfg Config) error {
 	mailer, admin := &mail.Sender{Config: cfg.SMTP, From: cfg.MailFrom}, node.Admin
 	mailServer := mail.NewCircuit(mailer, node.Log, admin.Registry())
 	admin.Check("mail server", func(context.Context) error { return mailServer.Ready() })
@@ -41,17 +39,14 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		spans: node.Spans,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	node.Check("mails", sender.Healthy)
 	admin.Explain(mail.Why(node.Pool, handlerVerification, mailServer))
-	start = func(group *service.Group, _ net.Listener) {
-		group.Go("mail server circuit", mailServer.Run)
-		group.Go("mail sender", sender.Run)
-		node.StartConsumers(group)
-	}
+	node.Go("mail server circuit", mailServer.Run)
+	node.Go("mail sender", sender.Run)
 	admin.Measure("mails", sender.Measure)
-	return start, node.Consume(eventing.Consumer{
+	return node.Consume(eventing.Consumer{
 		Name: usersConsumer, Topic: contract.TopicUsers, Handlers: UserEvents(), Order: inbox.Strict,
 		OnOutcome: func(e event.Event, outcome inbox.Outcome) {
 			if outcome == inbox.Applied && e.Type == contract.UserRegistered.Type {

@@ -68,7 +68,7 @@ func (a *Admin) Explain(reasons ...Reason) {
 	}
 }
 
-// Causes returns the causes that hold, the worst first, at most half a second old. None: all is well.
+// Causes returns the causes that hold, the worst first, at most half a second old.
 func (a *Admin) Causes() []Cause {
 	found, errs := make([][]Cause, len(a.reasons)), make([]error, len(a.reasons))
 	var all sync.WaitGroup

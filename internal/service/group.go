@@ -35,17 +35,15 @@ type task struct {
 	err  error
 }
 
-// NewGroup returns a group that stops when ctx is cancelled. A stop may take drain; 0 is 20 s. Then every task's
-// context is cancelled, and a second later Wait names the tasks that still run.
+// NewGroup returns a group that stops when ctx is cancelled. A stop may take drain, by default 20 s. Then all tasks are
+// cancelled, and a second later Wait names those that still run.
 func NewGroup(ctx context.Context, log *slog.Logger, drain time.Duration) *Group {
 	ctx, fail := context.WithCancelCause(ctx)
 	return &Group{ctx: ctx, fail: fail, log: log, drain: cmp.Or(drain, 20*time.Second)}
 }
 
 var (
-	// ErrEndedEarly is the failure of a task that returned nil before its stop.
-	ErrEndedEarly = errors.New("ended before it was asked to")
-
+	errEndedEarly = errors.New("ended before it was asked to")
 	errTaskFailed = errors.New("a task failed")
 )
 
@@ -62,11 +60,11 @@ func (g *Group) Go(name string, run func(ctx context.Context) error) {
 	g.tasks = append(g.tasks, t)
 	go func() {
 		defer close(t.done)
-		err := RunProtected(ctx, run)
+		err := runProtected(ctx, run)
 		if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
 			return
 		}
-		t.err = fmt.Errorf("%s: %w", name, cmp.Or(err, ErrEndedEarly))
+		t.err = fmt.Errorf("%s: %w", name, cmp.Or(err, errEndedEarly))
 		attrs := []any{"task", name, "error", t.err}
 		if panicked, is := errors.AsType[*panicError](err); is {
 			attrs = append(attrs, "stack", panicked.stack)
@@ -142,8 +140,8 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-// RunProtected returns a panic of run as its error.
-func RunProtected(ctx context.Context, run func(ctx context.Context) error) (err error) {
+// runProtected returns a panic of run as its error.
+func runProtected(ctx context.Context, run func(ctx context.Context) error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &panicError{value, string(debug.Stack())}

@@ -70,7 +70,7 @@ func TestGroup_FirstFailureStopsTheRest(t *testing.T) {
 		"error": {func(context.Context) error { return boom }, boom, "relay: boom"},
 		"panic": {func(context.Context) error { panic(boom) }, nil, "relay: panic: boom"},
 		"ended early": {
-			func(context.Context) error { return nil }, service.ErrEndedEarly, "relay: ended before it was asked to",
+			func(context.Context) error { return nil }, nil, "relay: ended before it was asked to",
 		},
 		"cancelled, but not by us": {
 			func(context.Context) error { return context.Canceled }, context.Canceled, "relay: context canceled",

@@ -19,11 +19,9 @@ func NewLogger(w io.Writer, level, format string) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, options))
 }
 
-// maxLogText has room for a stack.
-const maxLogText = 16 << 10
+const maxLogText = 16 << 10 // room for a stack
 
-// Readable is a ReplaceAttr: durations as text (25s), times in UTC, errors up to [failure.MaxText], other text up to 16
-// KiB.
+// Readable is a ReplaceAttr: durations as text (25s), times in UTC, long texts cut.
 func Readable(groups []string, a slog.Attr) slog.Attr {
 	if err, is := a.Value.Any().(error); is && a.Value.Kind() == slog.KindAny {
 		return slog.String(a.Key, failure.Brief(err.Error()))

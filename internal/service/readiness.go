@@ -113,7 +113,7 @@ func (a *Admin) chosen(names []string) (chosen []*check, err error) {
 	return chosen, nil
 }
 
-// A check that fails because a different server is down only waits: the report names each outage once.
+// A check that needs a server which is down only waits: the report names each outage once.
 func (c *check) result() CheckResult {
 	began := time.Now()
 	_, err := c.run.Get()

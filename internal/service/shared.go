@@ -39,7 +39,7 @@ func (s *Shared[T]) once() (any, error) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), s.Timeout, s.late())
 	defer cancel()
 	var value T
-	err := RunProtected(ctx, func(ctx context.Context) (err error) {
+	err := runProtected(ctx, func(ctx context.Context) (err error) {
 		value, err = s.Ask(ctx)
 		return err
 	})

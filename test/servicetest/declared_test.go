@@ -1,7 +1,6 @@
 package servicetest_test
 
 import (
-	"net"
 	"testing"
 	"testing/fstest"
 
@@ -10,7 +9,6 @@ import (
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/servicetest"
@@ -54,8 +52,8 @@ func TestAReadModelThatMissesAnEventOfItsServiceIsFound(t *testing.T) {
 					return event.LoadSchemas(fstest.MapFS{"events/any.json": {Data: []byte(`{"$id":"` + schemaID + `"}`)}},
 						thrown, caught, others, unread)
 				},
-				SetUp: func(node *eventing.Node, _ settings) (func(*service.Group, net.Listener), error) {
-					return nil, node.Consume(eventing.Consumer{
+				SetUp: func(node *eventing.Node, _ settings) error {
+					return node.Consume(eventing.Consumer{
 						Name: "ann.reads", Topic: test.topic, Order: test.order, Types: test.types,
 						Handler: func(*message.Message) error { return nil },
 					})

@@ -3,7 +3,6 @@ package servicetest_test
 import (
 	"context"
 	"errors"
-	"net"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -74,7 +73,7 @@ func player(name, other string) servicetest.Part {
 				"$schema": "http://json-schema.org/draft-07/schema#", "$id": "` + schemaID + `", "type": "object"}`)}},
 				mine.Declaration, theirs.Declaration)
 		},
-		SetUp: func(node *eventing.Node, _ settings) (func(*service.Group, net.Listener), error) {
+		SetUp: func(node *eventing.Node, _ settings) error {
 			mux := inbox.NewMux()
 			inbox.Handle(mux, theirs, func(ctx context.Context, tx pgx.Tx, _ event.Event, got throw) error {
 				if got.Ball == stuck {
@@ -93,8 +92,7 @@ func player(name, other string) servicetest.Part {
 				_, err = node.Outbox.Add(ctx, tx, back)
 				return err
 			})
-			start := func(group *service.Group, _ net.Listener) { node.StartConsumers(group) }
-			return start, node.Consume(eventing.Consumer{
+			return node.Consume(eventing.Consumer{
 				Name: name + ".catches", Topic: theirs.Topic, Handlers: mux,
 			})
 		},

@@ -2,8 +2,6 @@
 package stacktest
 
 import (
-	"net"
-
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
@@ -35,9 +33,7 @@ func Service(name string) eventing.Service[Settings] {
 		Name: name, Source: "/" + name,
 		Contract:   func() (*event.Checker, error) { return new(event.Checker), nil },
 		Migrations: []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox},
-		SetUp: func(*eventing.Node, Settings) (func(*service.Group, net.Listener), error) {
-			return func(*service.Group, net.Listener) {}, nil
-		},
+		SetUp:      func(*eventing.Node, Settings) error { return nil },
 	}
 }
 

@@ -161,8 +161,7 @@ func (n *Node) deadLetters(ctx context.Context) ([]service.Cause, error) {
 	})
 }
 
-// An event whose missing version has come is resumed within seconds and does not count. Only parked events have a text
-// key for certain.
+// An event whose missing version has come is resumed within seconds. Only parked events have a text key for certain.
 const selectGaps = `
 select d.consumer, count(distinct d.key_start), count(*), min(d.first_failed_at), coalesce(min(left(error, 1000)), '')
 from public.dead_letter d

@@ -40,7 +40,7 @@ type Config struct {
 	Tracing     tracing.Config `envPrefix:"OTEL_"`
 }
 
-// PoolConfig configures the database.
+// PoolConfig is about the database.
 type PoolConfig struct {
 	MaxConns         int           `env:"MAX_CONNECTIONS" envDefault:"40" min:"4" max:"1000" doc:"connections of the pool; the relay has one more, and a probe of the database another"`
 	StatementTimeout time.Duration `env:"STATEMENT_TIMEOUT" envDefault:"30s" min:"100ms" max:"1h" doc:"for one statement, enforced by the server"`
@@ -125,7 +125,7 @@ func (c KafkaConfig) rules() []config.Rule {
 	}
 }
 
-// APIRules returns the cross checks of a service with an API: those of all services, and two of its own.
+// APIRules returns the cross checks of a service with an API.
 func (c Config) APIRules(at service.Listeners, request time.Duration) []config.Rule {
 	return append(c.Rules(),
 		rule("ADMIN_ADDR", !config.SameListener(at.API, at.Admin),
@@ -134,7 +134,7 @@ func (c Config) APIRules(at service.Listeners, request time.Duration) []config.R
 			"must not be shorter than REQUEST_TIMEOUT: a request under way is answered"))
 }
 
-// Server returns an API's server. A request that takes the longest time is answered, also during a stop.
+// Server returns an API's server, which answers the longest request also during a stop.
 func (c Config) Server(request time.Duration, handler http.Handler, log *slog.Logger) *web.Server {
 	return &web.Server{
 		Handler: handler, Log: log, DrainTimeout: max(c.DrainFor/2, request), WriteTimeout: request + 15*time.Second,
@@ -174,7 +174,7 @@ func isPEM(ca, certificate, key config.Secret) bool {
 	return err == nil
 }
 
-// Topics returns the settings of topics, as the topics command creates them.
+// Topics returns topics as the topics command creates them.
 func (c Config) Topics(names ...string) []kafka.Topic {
 	topics := make([]kafka.Topic, len(names))
 	for i, name := range names {
@@ -188,14 +188,13 @@ func (c Config) Topics(names ...string) []kafka.Topic {
 	return topics
 }
 
-// project begins each consumer group's name: two projects on one broker share no work.
+// Two projects on one broker share no group.
 const project = "twinbox"
 
 // Group returns the name of a consumer's group.
 func (c Config) Group(consumer string) string { return project + "." + c.Environment + "." + consumer }
 
-// Migrate brings the database to this build's schema, grants the serving role its rights, and prints the applied
-// migrations on out. They stay if a later one fails.
+// Migrate brings the database to this build's schema, grants the serving role its rights, and prints what it applied.
 func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.Set) error {
 	migration := migrations.Migration{
 		URL: cmp.Or(c.MigrateURL, c.DatabaseURL).Reveal(), Sets: sets,

@@ -35,7 +35,7 @@ type Consumer struct {
 	Handler message.NoPublishHandlerFunc
 	Types   []string
 	// Middlewares run around the handler, in its transaction, at each attempt and replay; the first is the outermost.
-	// Their error rolls the event back. Retry, PoisonQueue and InstantAck would take the inbox's work from it.
+	// Their error rolls the event back. Retry, PoisonQueue and InstantAck do not belong here: the inbox does their work.
 	Middlewares []message.HandlerMiddleware
 	// Order of a key's events; see [inbox.Config]. Default: inbox.Unordered.
 	Order inbox.Order
@@ -106,8 +106,7 @@ func (c Consumer) handler() message.HandlerFunc {
 // heartbeat bounds how soon members notice a new one.
 const heartbeat = 500 * time.Millisecond
 
-// Consume sets a consumer up; [Node.StartConsumers] runs it. The node also writes to dlq.GROUP.TOPIC, for copies of its
-// dead letters.
+// Consume adds a consumer. The node also writes to dlq.GROUP.TOPIC, for copies of its dead letters.
 func (n *Node) Consume(c Consumer) error {
 	err := n.checkConsumer(c)
 	if err != nil {
@@ -153,8 +152,8 @@ func (n *Node) Consume(c Consumer) error {
 	return nil
 }
 
-// StartConsumers starts every consumer and the janitor. A stop lets the delivery under way end and commits its offset.
-func (n *Node) StartConsumers(g *service.Group) {
+// A stop lets the delivery under way end and commits its offset.
+func (n *Node) startConsumers(g *service.Group) {
 	if len(n.consumers) > 0 {
 		g.Go("inbox janitor", n.forget)
 	}
@@ -172,8 +171,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 	}
 }
 
-// checkTopics creates the topic for copies, which needs no right if it exists, and refuses records that outlive the
-// inbox.
+// checkTopics creates the topic for copies if it is missing, and refuses records that outlive the inbox.
 func (c *consumer) checkTopics(ctx context.Context) error {
 	err := c.ensureCopies(ctx)
 	if err == nil {
@@ -271,8 +269,7 @@ func (c *consumer) Handled(e event.Event, outcome inbox.Outcome) {
 	}
 }
 
-// CopyDeadLetter publishes through the outbox, in the dead letter's transaction. A copy that the outbox refuses is left
-// out. Only database errors prevent the dead letter.
+// CopyDeadLetter leaves out a copy that the outbox refuses.
 func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.Letter) error {
 	result := "queued"
 	_, err := c.node.Outbox.Add(ctx, tx, l.Copy(c.node.setup.Source))

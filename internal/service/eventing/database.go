@@ -18,8 +18,8 @@ const (
 	idleTimeout    = time.Minute
 )
 
-// openDatabase prepares the pool, its circuit and the relay's connection. It connects to nothing. While the circuit is
-// open the pool refuses new connections: a request gets its 503 immediately.
+// openDatabase connects to nothing. During an outage the pool refuses new connections: a request gets its 503
+// immediately.
 func (n *Node) openDatabase(ctx context.Context, setup Setup) error {
 	pool, err := parsePool(setup.Config.DatabaseURL)
 	if err != nil {
@@ -55,7 +55,6 @@ func parsePool(url config.Secret) (*pgxpool.Config, error) {
 	return pool, nil
 }
 
-// connectRelay waits for the database, not for the relay's own pause.
 func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 	if err := n.database.Await(ctx); err != nil {
 		return nil, err

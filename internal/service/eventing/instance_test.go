@@ -46,8 +46,7 @@ func startInstance(t *testing.T, cfg eventing.Config, topic string) *instance {
 	i := &instance{log: &lines{}}
 	b := openWith(t, slog.New(slog.NewTextHandler(i.log, nil)), cfg)
 	b.consume(t, eventing.Consumer{Name: "test.pings", Topic: topic, Handlers: inbox.NewMux()})
-	listening, ended := b.run(service.Listeners{Admin: "127.0.0.1:0"},
-		func(group *service.Group, _ net.Listener) { b.node.StartConsumers(group) })
+	listening, ended := b.run(service.Listeners{Admin: "127.0.0.1:0"})
 	i.at = <-listening
 	i.stop = func() {
 		b.stop()

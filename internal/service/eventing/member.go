@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// join makes the member of the consumer's group; it may have a name in it.
+// join makes the member of the consumer's group.
 func (c *consumer) join(instanceID string) error {
 	cfg := c.node.setup.Config
 	member, err := kafka.NewConsumer(kafka.ConsumerConfig{
@@ -33,7 +33,7 @@ func (c *consumer) join(instanceID string) error {
 	return err
 }
 
-// run continues without the name when another process takes it: else the two would evict each other for ever.
+// run continues without the name when another process takes it: the two would evict each other for ever.
 func (c *consumer) run(ctx context.Context) error {
 	for instanceID := c.node.setup.Config.Kafka.instanceID(c.node.bound); ; instanceID = "" {
 		if err := c.join(instanceID); err != nil {

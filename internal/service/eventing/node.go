@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -58,12 +59,19 @@ type Node struct {
 	exported      *sdktrace.TracerProvider // nil: spans go nowhere
 	publisher     *kafka.Publisher
 	relay         *relay.Relay
+	tasks         []task
 	consumers     []*consumer
+	serveAPI      func(context.Context, net.Listener) error // nil: there is no API
 	pauses        *service.Shared[map[string]inbox.Paused]
 	topics        []kafka.Topic
 	written       *prometheus.GaugeVec
 	copies        *prometheus.CounterVec
 	bound         service.Listeners // from Run on
+}
+
+type task struct {
+	name string
+	run  func(context.Context) error
 }
 
 // Open prepares the node and connects to nothing.
@@ -121,7 +129,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	return n, nil
 }
 
-// pausesAge is how long an answer about pauses holds. A node at rest does not ask.
+// pausesAge is how long an answer about pauses holds.
 const pausesAge = time.Second
 
 // retryFor is short: the relay tries again too, and publishes elsewhere.
@@ -152,8 +160,6 @@ func (n *Node) relayConfig() relay.Config {
 	}
 }
 
-// addChecks keeps the service unready while the broker takes no events of a topic or partition. Refused events concern
-// their own keys only.
 func (n *Node) addChecks() {
 	n.Admin.Check("database", func(context.Context) error { return n.database.Ready() })
 	n.Admin.Check("broker", func(context.Context) error { return n.broker.Ready() })
@@ -179,6 +185,14 @@ func requireUp(check func(context.Context) error, servers ...*circuit.Circuit) f
 		return check(ctx)
 	}
 }
+
+// Go adds a task: see [service.Group.Go]. It starts before the consumers and stops after them.
+func (n *Node) Go(name string, run func(context.Context) error) {
+	n.tasks = append(n.tasks, task{name, run})
+}
+
+// Serve adds the API, such as a [web.Server]'s Serve. It starts last and stops first.
+func (n *Node) Serve(api func(ctx context.Context, ln net.Listener) error) { n.serveAPI = api }
 
 const flushTimeout = 2 * time.Second
 

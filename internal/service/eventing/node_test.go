@@ -3,6 +3,7 @@ package eventing_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -51,14 +52,11 @@ func TestWhatIsAddedComesBackOnce(t *testing.T) {
 		}),
 		OnOutcome: func(_ event.Event, o inbox.Outcome) { outcomes <- o },
 	})
-	listening, ended := b.run(service.Listeners{Admin: "127.0.0.1:0", API: "127.0.0.1:0"},
-		func(group *service.Group, api net.Listener) {
-			b.node.StartConsumers(group)
-			group.Go("api", func(ctx context.Context) error {
-				<-ctx.Done()
-				return api.Close()
-			})
-		})
+	b.node.Serve(func(ctx context.Context, api net.Listener) error {
+		<-ctx.Done()
+		return api.Close()
+	})
+	listening, ended := b.run(service.Listeners{Admin: "127.0.0.1:0", API: "127.0.0.1:0"})
 	at := <-listening
 	require.NotEmpty(t, at.API)
 
@@ -94,9 +92,8 @@ func TestTheSessionsAreSetUpForThePromises(t *testing.T) {
 func TestASchemaThatDoesNotFitIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
 	b := open(t, environ(t, pgtest.DSN(pgtest.New(t)), "127.0.0.1:1"))
-	_, ended := b.run(service.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {
-		t.Error("started on an empty database")
-	})
+	b.mustNotStart(t)
+	_, ended := b.run(service.Listeners{Admin: "127.0.0.1:0"})
 	err := <-ended
 	var wrong *migrations.SchemaError
 	require.ErrorAs(t, err, &wrong)
@@ -128,9 +125,9 @@ func TestAnOlderInstanceStartsOnANewerDatabase(t *testing.T) {
 	require.Contains(t, logs.String(), "the database is newer than this build")
 
 	cfg = environ(t, migrated(breaking), "127.0.0.1:1")
-	_, ended := open(t, cfg).run(service.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {
-		t.Error("started on a database that does not allow it")
-	})
+	b = open(t, cfg)
+	b.mustNotStart(t)
+	_, ended := b.run(service.Listeners{Admin: "127.0.0.1:0"})
 	err := <-ended
 	require.ErrorContains(t, err, "schema_newer: the database has audit up to migration 9999")
 }
@@ -138,9 +135,8 @@ func TestAnOlderInstanceStartsOnANewerDatabase(t *testing.T) {
 func TestADatabaseThatIsDownIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	b := open(t, environ(t, "postgres://u:hunter2@"+testkit.ReservePort(t)+"/d", "127.0.0.1:1"))
-	_, ended := b.run(service.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {
-		t.Error("started without a database")
-	})
+	b.mustNotStart(t)
+	_, ended := b.run(service.Listeners{Admin: "127.0.0.1:0"})
 	b.stop()
 	require.NoError(t, <-ended, "to be stopped while waiting is no failure")
 }
@@ -153,7 +149,9 @@ func TestAPortInUseEndsTheStart(t *testing.T) {
 		"admin": {Admin: taken}, "API": {Admin: "127.0.0.1:0", API: taken},
 	} {
 		b := open(t, cfg)
-		_, ended := b.run(at, func(*service.Group, net.Listener) { t.Error("started without its port") })
+		b.mustNotStart(t)
+		b.node.Serve(func(context.Context, net.Listener) error { return errors.New("served") })
+		_, ended := b.run(at)
 		err := <-ended
 		require.ErrorContains(t, err, "open "+name+" listener")
 		require.ErrorContains(t, err, "address already in use")
@@ -201,9 +199,7 @@ func TestATopicThatOutlivesTheInboxIsRefused(t *testing.T) {
 		kafka.Topic{Name: topic, Partitions: 1, Retention: 192 * time.Hour}))
 	b := open(t, cfg)
 	b.consume(t, eventing.Consumer{Name: "c", Topic: topic, Handlers: inbox.NewMux()})
-	_, ended := b.run(service.Listeners{Admin: "127.0.0.1:0"}, func(g *service.Group, _ net.Listener) {
-		b.node.StartConsumers(g)
-	})
+	_, ended := b.run(service.Listeners{Admin: "127.0.0.1:0"})
 	err := <-ended
 	var wrong *retention.Violation
 	require.ErrorAs(t, err, &wrong)

@@ -10,7 +10,7 @@ import (
 // Operable is a node for its operations.
 type Operable struct{ *Node }
 
-// Setup returns the node's setup.
+// Setup returns what the node was opened with.
 func (n Operable) Setup() Setup { return n.setup }
 
 // Publisher publishes republished events, and reads records.

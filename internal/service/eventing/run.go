@@ -14,14 +14,12 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Run runs a service around its node until the group stops. An error that only another setting can cure has the exit
-// code of a wrong configuration. While Run waits for a server, /livez answers, /readyz names the missing one, and the
-// API accepts no connection.
-func (n *Node) Run(
-	group *service.Group, at service.Listeners, host service.Host, start func(group *service.Group, api net.Listener),
-) error {
+// Run runs the service until the group stops. An error that only another setting can cure has the exit code of a wrong
+// configuration. While Run waits for a server, /livez answers, /readyz names the missing one, and the API accepts no
+// connection.
+func (n *Node) Run(group *service.Group, at service.Listeners, host service.Host) error {
 	group.OnStop("connections", n.Close)
-	err := n.open(group.Context(), group, at, start)
+	err := n.start(group.Context(), group, at)
 	switch {
 	case err == nil:
 		host.Announce(n.bound)
@@ -35,9 +33,7 @@ func (n *Node) Run(
 	return err
 }
 
-func (n *Node) open(
-	ctx context.Context, group *service.Group, at service.Listeners, start func(*service.Group, net.Listener),
-) error {
+func (n *Node) start(ctx context.Context, group *service.Group, at service.Listeners) error {
 	var listen net.ListenConfig
 	admin, err := listen.Listen(ctx, "tcp", at.Admin)
 	if err != nil {
@@ -59,13 +55,19 @@ func (n *Node) open(
 	})
 	group.Go("relay", n.relay.Run)
 	var api net.Listener
-	if at.API != "" {
+	if n.serveAPI != nil {
 		if api, err = listen.Listen(ctx, "tcp", at.API); err != nil {
 			return fmt.Errorf("open API listener: %w", err)
 		}
 		n.bound.API = api.Addr().String()
 	}
-	start(group, api)
+	for _, t := range n.tasks {
+		group.Go(t.name, t.run)
+	}
+	n.startConsumers(group)
+	if n.serveAPI != nil {
+		group.Go("http", func(ctx context.Context) error { return n.serveAPI(ctx, api) })
+	}
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"slices"
 
 	"example.com/twinbox/internal/config"
@@ -26,9 +25,8 @@ type Service[C Settings] struct {
 	Operations func(node *Node, cfg C) error // adds the operations' API to node.Admin, after SetUp
 	Checks     func(cfg C) []Check           // of its own tables
 
-	// SetUp builds the service's parts around its node, and returns the function that starts them. It connects to nothing:
-	// the topics command calls it, too.
-	SetUp func(node *Node, cfg C) (start func(group *service.Group, api net.Listener), err error)
+	// SetUp adds consumers, tasks and the API to the node. It connects to nothing: the topics command calls it too.
+	SetUp func(node *Node, cfg C) error
 }
 
 // Settings is a service's configuration. An embedded [Config] implements most of it.
@@ -46,20 +44,19 @@ func (c Config) Shared() Config { return c }
 // Run runs the service until ctx ends and it has drained.
 func (s Service[C]) Run(ctx context.Context, cfg C, host service.Host) error {
 	group := service.NewGroup(ctx, host.Log, cfg.Shared().DrainFor)
-	node, start, err := s.open(ctx, cfg, host.Log, group.Context().Done())
+	node, err := s.open(ctx, cfg, host.Log, group.Context().Done())
 	if err != nil {
 		return err
 	}
-	return node.Run(group, cfg.Listeners(), host, start)
+	return node.Run(group, cfg.Listeners(), host)
 }
 
-// open connects to nothing.
-func (s Service[C]) open(ctx context.Context, cfg C, log *slog.Logger, draining <-chan struct{}) (
-	node *Node, start func(*service.Group, net.Listener), err error,
-) {
+func (s Service[C]) open(
+	ctx context.Context, cfg C, log *slog.Logger, draining <-chan struct{},
+) (node *Node, err error) {
 	contract, err := s.Contract()
 	if err != nil {
-		return nil, nil, fmt.Errorf("load contract: %w", err)
+		return nil, fmt.Errorf("load contract: %w", err)
 	}
 	shared := cfg.Shared()
 	admin := service.NewAdmin(service.AdminConfig{
@@ -73,15 +70,15 @@ func (s Service[C]) open(ctx context.Context, cfg C, log *slog.Logger, draining 
 		Validate: contract.Validate, Declared: contract.Declared(), Log: log, Admin: admin,
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if start, err = s.SetUp(node, cfg); err == nil && s.Operations != nil {
+	if err = s.SetUp(node, cfg); err == nil && s.Operations != nil {
 		err = s.Operations(node, cfg)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, node.Close())
+		return nil, errors.Join(err, node.Close())
 	}
-	return node, start, nil
+	return node, nil
 }
 
 // Declared lists what a service reads and writes.
@@ -93,9 +90,8 @@ type Declared struct {
 	Checks          []Check
 }
 
-// declared needs no server.
 func (s Service[C]) declared(ctx context.Context, cfg C) (found Declared, err error) {
-	node, _, err := s.open(ctx, cfg, slog.New(slog.DiscardHandler), nil)
+	node, err := s.open(ctx, cfg, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		return found, fmt.Errorf("set up %s: %w", s.Name, err)
 	}
@@ -193,10 +189,9 @@ type Instance struct {
 
 	// Variables are the service's, with the values in effect.
 	Variables []config.Setting
-	// Declared needs a complete configuration and no server.
+	// Declared needs no server.
 	Declared func(ctx context.Context) (Declared, error)
-	// Run runs the service until ctx ends, and drains it.
-	Run func(ctx context.Context, host service.Host) error
+	Run      func(ctx context.Context, host service.Host) error
 }
 
 // Reads reports whether the service knows the variable.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/url"
 	"strings"
 	"sync"
@@ -83,23 +82,27 @@ func openWith(t *testing.T, log *slog.Logger, cfg eventing.Config, topics ...kaf
 	return &bundle{node: node, admin: admin, group: group, stop: stop}
 }
 
-func (b *bundle) run(
-	at service.Listeners, start func(*service.Group, net.Listener),
-) (listening chan service.Listeners, ended chan error) {
+func (b *bundle) run(at service.Listeners) (listening chan service.Listeners, ended chan error) {
 	listening, ended = make(chan service.Listeners, 1), make(chan error, 1)
 	host := service.Host{
 		Log:   slog.New(slog.DiscardHandler),
 		Ready: func(l service.Listeners) { listening <- l },
 	}
-	go func() { ended <- b.node.Run(b.group, at, host, start) }()
+	go func() { ended <- b.node.Run(b.group, at, host) }()
 	return listening, ended
+}
+
+func (b *bundle) mustNotStart(t *testing.T) {
+	t.Helper()
+	b.node.Go("task", func(context.Context) error {
+		t.Error("started")
+		return nil
+	})
 }
 
 func (b *bundle) serve(t *testing.T) (stop func()) {
 	t.Helper()
-	listening, ended := b.run(service.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
-		b.node.StartConsumers(group)
-	})
+	listening, ended := b.run(service.Listeners{Admin: "127.0.0.1:0"})
 	select {
 	case <-listening:
 	case err := <-ended:

@@ -2,7 +2,6 @@ package eventing_test
 
 import (
 	"io"
-	"net"
 	"testing"
 	"time"
 
@@ -17,7 +16,7 @@ func TestAServiceEndsWithARelayThatRefuses(t *testing.T) {
 	pool := pgtest.New(t, sets...)
 	execute(t, pool, `alter database `+databaseOf(pool)+` set synchronous_commit = off`)
 	cfg := environ(t, pgtest.DSN(pool), "127.0.0.1:1")
-	_, ended := open(t, cfg).run(service.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})
+	_, ended := open(t, cfg).run(service.Listeners{Admin: "127.0.0.1:0"})
 	select {
 	case err := <-ended:
 		require.ErrorContains(t, err, "synchronous_commit")

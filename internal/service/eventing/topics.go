@@ -52,8 +52,7 @@ func (n *Node) checkTopics(ctx context.Context) error {
 	return refused.Err()
 }
 
-// EnsureTopics creates missing topics and prints all on out. Of an existing one it changes only who sets the times of
-// records: see [kafka.EnsureTopics].
+// EnsureTopics creates missing topics and prints all on out: see [kafka.EnsureTopics].
 func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
 	client := c.Client(service)
 	if err := kafka.EnsureTopics(ctx, client, topics...); err != nil {

@@ -3,7 +3,6 @@ package eventing_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"sync"
 	"testing"
 
@@ -95,7 +94,7 @@ func TestATopicForSmallerEventsIsRefused(t *testing.T) {
 		ConfigEntries: map[string]*string{"max.message.bytes": &limit},
 	}, false))
 	_, ended := open(t, cfg, cfg.Topics(topic, kafkatest.Group(t))...).
-		run(service.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})
+		run(service.Listeners{Admin: "127.0.0.1:0"})
 	err := <-ended
 	require.ErrorContains(t, err, "max_event_bytes: "+topic+" takes 20000 bytes, an event may have 20001")
 	requireExitCode(t, service.ExitUsage, err)

@@ -45,12 +45,8 @@ type check struct {
 }
 
 func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
-	var report Readiness
-	if names := req.URL.Query()["only"]; len(names) == 0 {
-		report = a.Readiness()
-	} else if checks, err := a.chosen(names); err == nil {
-		report = a.examine(checks)
-	} else {
+	report, err := a.report(req.URL.Query()["only"])
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
@@ -66,21 +62,17 @@ func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
 
 // Readiness returns the whole report.
 func (a *Admin) Readiness() Readiness {
-	checks, _ := a.chosen(nil)
-	var causes []Cause
-	var finding sync.WaitGroup
-	if len(a.reasons) > 0 {
-		finding.Go(func() { causes = a.Causes() })
-	}
-	report := a.examine(checks)
-	finding.Wait()
-	report.Causes = causes
+	report, _ := a.report(nil)
 	return report
 }
 
-func (a *Admin) examine(checks []*check) Readiness {
+func (a *Admin) report(only []string) (Readiness, error) {
+	checks, err := a.chosen(only)
 	report := Readiness{Status: StatusReady, Checks: make([]CheckResult, len(checks))}
 	var all sync.WaitGroup
+	if len(only) == 0 && len(a.reasons) > 0 {
+		all.Go(func() { report.Causes = a.Causes() })
+	}
 	for i, c := range checks {
 		all.Go(func() { report.Checks[i] = c.result() })
 	}
@@ -93,7 +85,7 @@ func (a *Admin) examine(checks []*check) Readiness {
 		report.Status = StatusDraining
 	default:
 	}
-	return report
+	return report, err
 }
 
 // An unknown name is an error: a misspelt probe must not be green for ever.

@@ -13,6 +13,7 @@ import (
 
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
+	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -95,7 +96,9 @@ func (c *consumer) resume(t require.TestingT) {
 
 // replay also resumes the events that were parked behind the dead letters.
 func (c *consumer) replay(t require.TestingT) {
-	err := c.replays.Replay(background, deadletter.Filter{}, inbox.Options{By: "ana", Reason: "mended"})
+	err := c.replays.Replay(background, deadletter.Filter{}, inbox.Options{
+		Change: audit.Change{By: "ana", Reason: "mended"},
+	})
 	require.NoError(t, err)
 	c.resume(t)
 }

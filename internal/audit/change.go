@@ -19,11 +19,13 @@ type Change struct {
 
 // Action returns the action on one thing.
 func (c Change) Action(verb, kind, subject, before, after string) Action {
-	a := Action{By: c.By, Reason: c.Reason, Verb: verb, Kind: kind, Subject: subject, Before: before, After: after}
+	detail := map[string]string{}
 	if c.Deed != "" {
-		a.Detail = map[string]string{DetailDeed: c.Deed}
+		detail[DetailDeed] = c.Deed
 	}
-	return a
+	return Action{
+		By: c.By, Reason: c.Reason, Verb: verb, Kind: kind, Subject: subject, Before: before, After: after, Detail: detail,
+	}
 }
 
 // ReportProgress calls Progress, if set; a total of 0 is unknown.

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
+	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/inbox"
@@ -79,7 +80,7 @@ func (j job) consumeAs(ctx context.Context, pool *pgxpool.Pool, consumer string,
 	}
 	next := j.handlers(consumer, mayDie).HandleMessage
 	if j.Replay {
-		err := inbox.NewReplayer(in, next).Replay(ctx, deadletter.Filter{}, inbox.Options{By: "child"})
+		err := inbox.NewReplayer(in, next).Replay(ctx, deadletter.Filter{}, inbox.Options{Change: audit.Change{By: "child"}})
 		return err
 	}
 	var partitions errgroup.Group

@@ -113,7 +113,7 @@ func (c *clinic) resume(t *testing.T) {
 func (c *clinic) replay(t *testing.T, f deadletter.Filter, options ...func(*inbox.Options)) []string {
 	t.Helper()
 	results := []string{}
-	o := inbox.Options{By: "ana", Reason: "fixed", OnResult: func(r inbox.Result) {
+	o := inbox.Options{Change: audit.Change{By: "ana", Reason: "fixed"}, OnResult: func(r inbox.Result) {
 		results = append(results, strings.TrimSpace(r.Outcome+" "+r.Code))
 	}}
 	for _, set := range options {
@@ -130,6 +130,8 @@ func gapAccepted(o *inbox.Options) { o.AcceptGap = true }
 func dry(o *inbox.Options) { o.DryRun = true }
 
 func results(n int, result string) []string { return slices.Repeat([]string{result}, n) }
+
+var byAna = inbox.Options{Change: audit.Change{By: "ana"}}
 
 var discarding = audit.Change{By: "ben", Reason: "not needed"}
 
@@ -266,8 +268,7 @@ func (c *clinic) delivering(t *testing.T, events ...event.Event) action {
 }
 
 func replayingDead(ctx context.Context, p party) error {
-	err := p.replayer.Replay(ctx, deadletter.Filter{Code: inbox.CodeHandlerFailed}, inbox.Options{By: "ana"})
-	return err
+	return p.replayer.Replay(ctx, deadletter.Filter{Code: inbox.CodeHandlerFailed}, byAna)
 }
 
 func discardingDead(ctx context.Context, p party) error {

@@ -53,29 +53,28 @@ func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 	}
 }
 
-// handleItems tries many items in one transaction. After a failure it tries the first half of them, down to one item,
-// which it tries until it has an outcome. After a success it tries the rest of what failed before.
+// handleItems tries many items in one transaction. Of items that failed together it tries half, down to one item, which
+// it tries until it has an outcome.
 func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (handled int, err error) {
-	failedTo := len(items)
-	for end := 0; handled < len(items); {
+	failedTo := 0 // the items from handled to here failed together
+	for handled < len(items) {
+		n := min(len(items)-handled, int(in.limit.Load()))
 		switch {
 		case p.runsOneByOne(items[handled]):
-			end = handled + 1
-		case end == handled:
-			end = min(failedTo, handled+int(in.limit.Load()))
+			n = 1
+		case handled < failedTo:
+			n = max(1, (failedTo-handled)/2)
 		}
-		tried := items[handled:end]
+		tried := items[handled : handled+n]
 		switch err := in.attempt(ctx, p, tried); {
 		case err == nil:
+			handled += n
 			in.report(tried...)
-			in.metrics.batches.Observe(float64(len(tried)))
+			in.metrics.batches.Observe(float64(n))
 			in.limit.Store(min(in.limit.Load()+1, int64(in.cfg.Batch)))
-			if handled = end; handled == failedTo {
-				failedTo = len(items)
-			}
 		case errors.Is(err, ErrWentBack):
 			return handled, err
-		case len(tried) == 1:
+		case n == 1:
 			if err := in.giveUpOrWait(ctx, tried[0], err); err != nil {
 				in.report(tried...)
 				return handled, err
@@ -83,13 +82,12 @@ func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (
 		case ctx.Err() != nil:
 			return handled, endOfDelivery(ctx)
 		default:
-			half := len(tried) / 2
-			end, failedTo = handled+half, end
+			failedTo = handled + n
 			if errors.Is(err, context.DeadlineExceeded) {
-				in.limit.Store(int64(half))
+				in.limit.Store(int64(n / 2))
 			}
 			in.metrics.splits.Inc()
-			in.log.DebugContext(ctx, "batch rolled back", "events", len(tried), "error", err)
+			in.log.DebugContext(ctx, "batch rolled back", "events", n, "error", err)
 		}
 	}
 	return handled, nil

@@ -115,7 +115,7 @@ func (b *bundle) live(t *testing.T, ctx context.Context, pool *pgxpool.Pool, eve
 	}
 	ill = false
 	replayer := inbox.NewReplayer(in, mux.HandleMessage)
-	err = replayer.Replay(ctx, deadletter.Filter{Code: inbox.CodeHandlerFailed}, inbox.Options{By: "ana"})
+	err = replayer.Replay(ctx, deadletter.Filter{Code: inbox.CodeHandlerFailed}, byAna)
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ func TestAReplayOfAnUnorderedConsumerLocksTheKeyToo(t *testing.T) {
 	c.interleave(t, "commit", parkStrictly, replayingDead)
 	require.Equal(t, []string{"parked_behind 2"}, c.waiting(t))
 	require.Equal(t, 2, c.Count(t, `select parked_from from inbox_key`))
-	c.resume(t)
+	require.Equal(t, []string{"applied"}, c.replay(t, deadletter.Filter{}))
 	c.requireNothingWaits(t)
 	c.requireEffects(t, dead, next)
 }

@@ -30,15 +30,3 @@ func TestAReplayOfATypeWithoutAHandlerSettlesTheDeadLetter(t *testing.T) {
 		}
 	}
 }
-
-// The release that has no handler for the type is not strict any more.
-func TestAParkedEventOfATypeWithoutAHandlerIsSettled(t *testing.T) {
-	t.Parallel()
-	c := newClinic(t, 1, nil)
-	c.deliver(t, v("a", 2), v("b", 2))
-	acceptsNone(&c.Config)
-	c.Config.Order = inbox.Unordered
-	c.open(t)
-	c.resume(t)
-	c.requireNothingWaits(t)
-}

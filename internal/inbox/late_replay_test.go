@@ -60,7 +60,7 @@ func TestAReplayThatWaitsForAnotherTransaction(t *testing.T) {
 			_, err = tx.Exec(t.Context(), held)
 			require.NoError(t, err)
 			c.open(t)
-			err = c.replayer.Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"})
+			err = c.replayer.Replay(t.Context(), deadletter.Filter{}, byAna)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.NoError(t, tx.Rollback(t.Context()))
 			require.Equal(t, 1, c.Count(t, `select count(*) from dead_letter where replays = 0 and code = 'handler_failed'`))

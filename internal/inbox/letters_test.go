@@ -38,7 +38,7 @@ func TestARedeliveryOfADeadLetter(t *testing.T) {
 			return err
 		},
 		deadletter.Replayed: func(_ *bundle, in *inbox.Inbox, mux *inbox.Mux) error {
-			err := inbox.NewReplayer(in, mux.HandleMessage).Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"})
+			err := inbox.NewReplayer(in, mux.HandleMessage).Replay(t.Context(), deadletter.Filter{}, byAna)
 			return err
 		},
 	}
@@ -71,6 +71,7 @@ func TestARedeliveryOfADeadLetter(t *testing.T) {
 	}
 }
 
+// Each attempt takes the next number. An operator sets a sequence that is far behind.
 func TestASequenceOfDeadLettersThatWasSetBack(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]event.Event{

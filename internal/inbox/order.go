@@ -176,9 +176,11 @@ func (ks keys) write(queue *pgx.Batch, sql, consumer string, exists bool) {
 	}
 }
 
-func asLostRace(err error) error {
-	if taken, is := errors.AsType[*pgconn.PgError](err); is && taken.ConstraintName == "inbox_key_pkey" {
-		return failure.AsTransient(fmt.Errorf("another transaction was first on a new key: %w", err))
+// Another transaction was first to insert a key, or the sequence of dead letters was set back.
+func asTransient(err error) error {
+	taken, is := errors.AsType[*pgconn.PgError](err)
+	if is && (taken.ConstraintName == "inbox_key_pkey" || taken.ConstraintName == "dead_letter_pkey") {
+		return failure.AsTransient(err)
 	}
 	return err
 }

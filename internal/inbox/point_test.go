@@ -180,7 +180,7 @@ func TestWithoutAPositionNoPointMoves(t *testing.T) {
 	require.NoError(t, err)
 	b.Exec(t, `delete from inbox_point`)
 	require.NoError(t, inbox.NewReplayer(b.Inbox(t), muxOf(effect).HandleMessage).
-		Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"}))
+		Replay(t.Context(), deadletter.Filter{}, byAna))
 	require.Contains(t, b.List(t, `select event_id from ledger`), ill.ID)
 	require.Zero(t, b.Count(t, `select count(*) from inbox_point`))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -26,13 +25,10 @@ type Replayer struct {
 // NewReplayer gets the handler under the inbox's middleware.
 func NewReplayer(in *Inbox, handler message.HandlerFunc) *Replayer { return &Replayer{in, handler} }
 
-// Options are a replay's operator and settings. By is required.
+// Options are a replay's operator and settings. By is required. Progress is not called.
 type Options struct {
-	By, Reason string
-	// Deed is the [audit.Change.Deed] of the replay. Optional.
-	Deed string
-	// DryRun only decodes each dead letter and checks its contract.
-	DryRun bool
+	// With DryRun, Replay only decodes each dead letter and checks its contract.
+	audit.Change
 	// Force also replays events that may have been forgotten (too_old).
 	Force bool
 	// AcceptGap also replays events whose version is too high (version_gap, version_jump). Skipped versions become stale.
@@ -48,7 +44,7 @@ type Result struct {
 	ID int64
 	// Outcome is applied, duplicate, stale or ignored, which settle the dead letter; failed, refused or would_replay.
 	Outcome string
-	Code    string
+	Code    string // of a failure or refusal
 	Error   string
 
 	class failure.Class // of a failure
@@ -74,34 +70,34 @@ func refuse(code string, err error) error { return &refusal{codedError{code, err
 // settles the dead letter and writes the audit row. So an event has its effect at most once and never over newer state.
 // [Replayer.ResumeParked] runs the events parked behind it.
 //
-// A key stops at its first failure or refusal, other keys continue. An error of the database ends the replay; call it
-// again.
+// A key stops at its first failure or refusal, other keys continue. A transient error ends the replay; call it again.
 func (r *Replayer) Replay(ctx context.Context, f deadletter.Filter, o Options) error {
 	if err := r.checkRequest(f, o); err != nil {
 		return err
 	}
 	f.Consumer, f.State = r.in.cfg.Consumer, deadletter.Waiting
-	behind := deadletter.Letter{Consumer: f.Consumer, Version: -1}
+	last := deadletter.Letter{Consumer: f.Consumer, Version: -1}
 	for n := 0; f.Limit == 0 || n < f.Limit; {
-		l, err := deadletter.Next(ctx, r.in.cfg.Pool, behind, f)
+		l, err := deadletter.Next(ctx, r.in.cfg.Pool, last, f)
 		if errors.Is(err, deadletter.ErrNotWaiting) {
 			return nil
 		}
-		if err == nil {
-			err = failure.Sleep(ctx, o.pause())
+		if err == nil && o.PerSecond > 0 && !o.DryRun {
+			err = failure.Sleep(ctx, time.Duration(float64(time.Second)/o.PerSecond))
 		}
 		if err != nil {
 			return fmt.Errorf("replay: %w", err)
 		}
-		behind = l
 		result, err := r.replayOne(ctx, &replayed{l, o})
-		switch {
-		case errors.Is(err, deadletter.ErrNotWaiting): // another replay settled it
+		if errors.Is(err, deadletter.ErrNotWaiting) { // if it was edited, it is the next one again
 			continue
-		case err != nil:
+		}
+		if err != nil {
 			return err
-		case result.Code != "" && l.Holds:
-			behind.Version, behind.ID = math.MaxInt64, math.MaxInt64
+		}
+		last = l
+		if result.Code != "" && l.Holds {
+			last.Version, last.ID = math.MaxInt64, math.MaxInt64
 		}
 		n++
 		if o.OnResult != nil {
@@ -125,64 +121,43 @@ func (r *Replayer) checkRequest(f deadletter.Filter, o Options) error {
 	return nil
 }
 
-func (o Options) pause() time.Duration {
-	if o.PerSecond <= 0 || o.DryRun {
-		return 0
-	}
-	return time.Duration(min(float64(time.Second)/o.PerSecond, float64(24*time.Hour)))
-}
-
+// replayed is a dead letter that is tried again.
 type replayed struct {
 	deadletter.Letter
 	Options
 }
 
-// An error means that nothing is decided.
 func (r *Replayer) replayOne(ctx context.Context, l *replayed) (Result, error) {
-	backoff := r.in.cfg.backoff()
-	for attempt := 1; ; attempt++ {
-		result, err := r.tryShared(ctx, l)
-		switch {
-		case err == nil && result.Code != "" && !l.DryRun:
-			l.Attempts++
-			return result, r.recordFailure(ctx, l, result)
-		case err == nil, errors.Is(err, deadletter.ErrNotWaiting), attempt >= r.in.cfg.MaxAttempts:
-			return result, err
-		}
-		if failure.Sleep(ctx, backoff.Next()) != nil {
-			return result, err
-		}
-	}
-}
-
-func (r *Replayer) tryShared(ctx context.Context, l *replayed) (Result, error) {
 	alone.RLock()
 	defer alone.RUnlock()
-	return r.try(ctx, l)
+	result, err := r.try(ctx, l)
+	if err == nil && result.Code != "" && !l.DryRun {
+		l.Attempts++
+		err = r.recordFailure(ctx, l, result)
+	}
+	return result, err
 }
 
-// An error means that nothing is decided.
+// try runs the dead letter as a transaction of one item. An error means that nothing is decided: it is transient, or
+// [deadletter.ErrNotWaiting].
 func (r *Replayer) try(ctx context.Context, l *replayed) (Result, error) {
-	result := Result{ID: l.ID}
-	it, err := r.item(ctx, l)
+	it, err := r.newItem(ctx, l)
 	if err == nil && l.DryRun {
-		result.Outcome = WouldReplay
-		return result, nil
+		return Result{ID: l.ID, Outcome: WouldReplay}, nil
 	}
 	if err == nil {
 		err = r.in.apply(ctx, []*item{it})
 	}
-	if edited, is := errors.AsType[*editedError](err); is {
-		return r.try(ctx, &replayed{edited.letter, l.Options})
-	}
 	if err == nil {
-		r.reportSettled(it)
-		result.Outcome = string(it.outcome)
-		return result, nil
+		r.in.metrics.replays.WithLabelValues(string(it.outcome)).Inc()
+		r.in.log.InfoContext(ctx, "dead letter replayed", "id", l.ID, "event_id", it.event.ID, "correlation_id",
+			it.event.CorrelationID(), "outcome", it.outcome, "by", l.By)
+		r.in.cfg.Host.Handled(it.event, it.outcome)
+		return Result{ID: l.ID, Outcome: string(it.outcome)}, nil
 	}
 	class := classify(err)
 	if errors.Is(err, deadletter.ErrNotWaiting) || ctx.Err() != nil || class == failure.Transient {
-		return result, fmt.Errorf("replay dead letter %d: %w", l.ID, err)
+		return Result{ID: l.ID}, fmt.Errorf("replay dead letter %d: %w", l.ID, err)
 	}
 	outcome := string(Failed)
 	if _, is := errors.AsType[*refusal](err); is {
@@ -191,14 +166,7 @@ func (r *Replayer) try(ctx context.Context, l *replayed) (Result, error) {
 	return Result{l.ID, outcome, codeOf(err), failure.Brief(err.Error()), class}, nil
 }
 
-func (r *Replayer) reportSettled(it *item) {
-	r.in.metrics.replays.WithLabelValues(string(it.outcome)).Inc()
-	r.in.log.InfoContext(it.ctx, "dead letter replayed", "id", it.replay.ID, "event_id", it.event.ID,
-		"correlation_id", it.event.CorrelationID(), "outcome", it.outcome, "by", it.replay.By)
-	r.in.cfg.Host.Handled(it.event, it.outcome)
-}
-
-func (r *Replayer) item(ctx context.Context, l *replayed) (*item, error) {
+func (r *Replayer) newItem(ctx context.Context, l *replayed) (*item, error) {
 	headers, payload := l.Current()
 	msg := event.RecordMessage(l.Key, headers, payload)
 	if subject := msg.Metadata[event.HeaderSubject]; len(l.Key) == 0 && l.IsEdited() && subject != "" {
@@ -227,10 +195,6 @@ select coalesce(min(id), 0), coalesce(max(version), 0) from public.dead_letter
 where consumer = $1 and key_start = $2 and state = 'waiting' and holds
     and case when version = 0 or $3 = 0 then id < $4 else (version, id) < ($3, $4) end`
 
-type editedError struct{ letter deadletter.Letter }
-
-func (*editedError) Error() string { return "the dead letter was edited" }
-
 // lockDeadLetter locks the key, then the dead letter. A strict consumer refuses it while an earlier one of the key
 // waits, and gives up an event without a version behind one with a version.
 func (t *transaction) lockDeadLetter(ctx context.Context) error {
@@ -243,7 +207,7 @@ func (t *transaction) lockDeadLetter(ctx context.Context) error {
 		return err
 	}
 	if !l.EditedAt.Equal(it.replay.EditedAt) {
-		return &editedError{l}
+		return deadletter.ErrNotWaiting
 	}
 	if t.in.cfg.Order != Strict {
 		return nil
@@ -262,13 +226,6 @@ func (t *transaction) lockDeadLetter(ctx context.Context) error {
 	return nil
 }
 
-func (it *item) replayError(reason error) error {
-	if it.outcome == Dead {
-		return reason
-	}
-	return refuse(codeOf(reason), reason)
-}
-
 const updateSettled = `
 update public.dead_letter set state = 'replayed', outcome = $2, settled_at = clock_timestamp() where id = $1`
 
@@ -285,24 +242,24 @@ func (t *transaction) settleDeadLetter(ctx context.Context) error {
 }
 
 func (l *replayed) action(after deadletter.State, outcome, code string) audit.Action {
-	detail := map[string]string{"outcome": outcome}
+	a := deadletter.Action(l.Change, "replay", l.ID, deadletter.Waiting, after)
+	a.Detail["outcome"] = outcome
 	if code != "" {
-		detail["code"] = code
-	}
-	if l.Deed != "" {
-		detail[audit.DetailDeed] = l.Deed
+		a.Detail["code"] = code
 	}
 	if l.Force {
-		detail["forced"] = "true"
+		a.Detail["forced"] = "true"
 	}
 	if l.AcceptGap {
-		detail["accepted_gap"] = "true"
+		a.Detail["accepted_gap"] = "true"
 	}
-	return audit.Action{
-		By: l.By, Reason: l.Reason, Verb: "replay", Kind: deadletter.Kind, Subject: strconv.FormatInt(l.ID, 10),
-		Before: string(deadletter.Waiting), After: string(after), Detail: detail,
-	}
+	return a
 }
+
+const updateFailed = `
+update public.dead_letter
+set attempts = $5, replays = replays + 1, class = $2, code = $3, error = $4, failed_at = clock_timestamp()
+where id = $1 and state = 'waiting'`
 
 // A refusal only leaves an audit row. A parked event that can never be handled is given up.
 func (r *Replayer) recordFailure(ctx context.Context, l *replayed, result Result) error {
@@ -320,21 +277,15 @@ func (r *Replayer) recordFailure(ctx context.Context, l *replayed, result Result
 	})
 }
 
-const updateFailed = `
-update public.dead_letter
-set attempts = $5, replays = replays + 1, class = $2, code = $3, error = $4, failed_at = clock_timestamp()
-where id = $1 and state = 'waiting'`
-
 func (r *Replayer) storeFailure(ctx context.Context, tx pgx.Tx, l deadletter.Letter, result Result) error {
 	tag, err := tx.Exec(ctx, updateFailed, l.ID, string(result.class), result.Code, failure.Text(result.Error),
 		l.Attempts)
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("record failed replay: %w", err)
-	}
-	if tag.RowsAffected() == 0 { // another replay or an operator has settled it
+	case tag.RowsAffected() == 0: // another replay or an operator has settled it
 		return deadletter.ErrNotWaiting
-	}
-	if !l.Parked() {
+	case !l.Parked():
 		return nil
 	}
 	l.Class, l.Code, l.Error = string(result.class), result.Code, result.Error

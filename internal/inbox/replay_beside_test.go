@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
+	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -70,7 +71,7 @@ func TestReplaysBesideTwoOwners(t *testing.T) { //nolint:paralleltest // it stop
 			})
 			all.Go(func() error {
 				for range 2 {
-					_ = replayers[n].Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"})
+					_ = replayers[n].Replay(t.Context(), deadletter.Filter{}, byAna)
 					_ = replayers[n].ResumeRound(t.Context())
 				}
 				return nil
@@ -82,7 +83,7 @@ func TestReplaysBesideTwoOwners(t *testing.T) { //nolint:paralleltest // it stop
 			left[i].Store(0)
 		}
 		noFailure := func(r inbox.Result) { require.Empty(rt, r.Code, r.Error) }
-		last := inbox.Options{By: "ana", OnResult: noFailure}
+		last := inbox.Options{Change: audit.Change{By: "ana"}, OnResult: noFailure}
 		require.NoError(rt, replayers[1].Replay(t.Context(), deadletter.Filter{}, last))
 		b.requireNothingWaits(t)
 		for _, ids := range wanted {

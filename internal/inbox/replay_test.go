@@ -203,7 +203,7 @@ func TestReplaysThatAreRefusedAsAWhole(t *testing.T) {
 		"invalid_filter: a limit is not negative":                {Limit: -1},
 		"not_waiting: only waiting dead letters can be replayed": {State: deadletter.Discarded},
 	} {
-		err := c.replayer.Replay(t.Context(), f, inbox.Options{By: "ana"})
+		err := c.replayer.Replay(t.Context(), f, byAna)
 		require.EqualError(t, err, want)
 	}
 	err := c.replayer.Replay(t.Context(), deadletter.Filter{}, inbox.Options{})

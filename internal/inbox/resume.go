@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
@@ -24,9 +25,8 @@ func (r *Replayer) ResumeParked(ctx context.Context) error {
 	return nil
 }
 
-const (
-	// The first dead letter of a key, if it is parked and every missing version was discarded.
-	selectResumable = `
+// The first dead letter of each key, if it is parked and every missing version was discarded.
+const selectResumable = `
 select k.key, d.id, d.attempts, d.version > k.version + 1 from public.inbox_key k
 cross join lateral (select id, class, version, attempts from public.dead_letter
     where consumer = k.consumer and key_start = convert_to(k.key, 'UTF8') and state = 'waiting' and holds
@@ -38,26 +38,14 @@ where k.consumer = $1 and k.key >= $2 and (k.key > $2 or $3) and k.parked_from i
             and o.version > k.version and o.version < d.version))
 order by k.key limit 1`
 
-	// A consumer that is not strict any more runs every parked event.
-	selectParked = `
-select convert_from(d.key_start, 'UTF8'), d.id, d.attempts, false from public.dead_letter d
-where d.consumer = $1 and d.key_start >= convert_to($2, 'UTF8') and (d.key_start > convert_to($2, 'UTF8') or $3)
-    and d.state = 'waiting' and d.class = 'parked'
-order by d.key_start, d.version, d.id limit 1`
-)
-
 // ResumeRound is one round of [Replayer.ResumeParked]. The error is the database's, or that of an event that could not
 // be tried; other keys have continued.
 func (r *Replayer) ResumeRound(ctx context.Context) error {
-	next := selectParked
-	if r.in.cfg.Order == Strict {
-		next = selectResumable
-	}
 	var key string
 	var failed error
 	for sameKey := true; ; {
 		var p parkedEvent
-		err := r.in.cfg.Pool.QueryRow(ctx, next, r.in.cfg.Consumer, key, sameKey).
+		err := r.in.cfg.Pool.QueryRow(ctx, selectResumable, r.in.cfg.Consumer, key, sameKey).
 			Scan(&key, &p.id, &p.attempts, &p.afterDiscarded)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return failed
@@ -111,7 +99,8 @@ func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (sameKey bool, 
 		return false, fmt.Errorf("count attempt: %w", err)
 	}
 	l := &replayed{letter, Options{
-		By: "inbox", Reason: "no event is missing before it any more", AcceptGap: p.afterDiscarded,
+		Change:    audit.Change{By: "inbox", Reason: "no event is missing before it any more"},
+		AcceptGap: p.afterDiscarded,
 	}}
 	if p.attempts > cfg.MaxAttempts {
 		l.Attempts = p.attempts

@@ -10,6 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -57,7 +58,7 @@ func TestAReplayThatLosesItsConnection(t *testing.T) {
 		var answers atomic.Int64
 		pool := c.severing(t, func([]byte) bool { return answers.Add(1) == n })
 		c.open(t)
-		_ = c.replayer.Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"})
+		_ = c.replayer.Replay(t.Context(), deadletter.Filter{}, byAna)
 		pool.Close()
 		c.Config.Pool = intact
 		c.open(t)
@@ -87,7 +88,7 @@ func TestAReplayInAnOutage(t *testing.T) {
 	c.open(t)
 	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 	defer cancel()
-	err := c.replayer.Replay(ctx, deadletter.Filter{}, inbox.Options{By: "ana"})
+	err := c.replayer.Replay(ctx, deadletter.Filter{}, byAna)
 	require.Error(t, err)
 	require.NoError(t, ctx.Err(), "it ends by itself")
 	c.Config.Pool = intact
@@ -101,7 +102,7 @@ func TestAReplayThatIsCancelled(t *testing.T) {
 	c, events := ward(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var outcomes []string
-	o := inbox.Options{By: "ana", OnResult: func(r inbox.Result) {
+	o := inbox.Options{Change: audit.Change{By: "ana"}, OnResult: func(r inbox.Result) {
 		outcomes = append(outcomes, r.Outcome)
 		cancel()
 	}}

@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/fault"
-	"example.com/twinbox/internal/inbox/deadletter"
 )
 
 // transaction is one attempt at some items: the outcomes of all of them are committed, or nothing. A replay has one
@@ -60,13 +59,13 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 		it.attemptResult, it.wasLate = attemptResult{outcome: Failed}, isLate
 	}
 	switch {
-	case deadletter.RepairSequence(parent, in.cfg.Pool, err), isLate && !t.handling: // it waited for the database
+	case isLate && !t.handling: // it waited for the database
 		return failure.AsTransient(err)
 	case isLate: // pgx may report a closed connection
 		return &codedError{CodeHandlerTimeout, fmt.Errorf("handler ran longer than %s: %w: %s", in.cfg.HandlerTimeout,
 			context.DeadlineExceeded, err.Error())}
 	}
-	return asLostRace(err)
+	return asTransient(err)
 }
 
 // An event without a handler needs one if its version counts, a point moves, or its dead letter is settled.
@@ -122,10 +121,13 @@ func (t *transaction) runItem(ctx context.Context, it *item, k *key) error {
 	case Applied:
 		return t.runHandler(ctx, it)
 	case Gap, Parked, Dead, Conflict, Expired:
-		if it.replay != nil {
-			return it.replayError(reason)
+		switch {
+		case it.replay == nil:
+			return t.storeDeadLetter(ctx, it, k, reason)
+		case it.outcome == Dead:
+			return reason
 		}
-		return t.storeDeadLetter(ctx, it, k, reason)
+		return refuse(codeOf(reason), reason)
 	case Stale:
 		if it.comesAgain { // the later one must not be its duplicate
 			return errComesAgain

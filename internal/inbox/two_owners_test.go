@@ -62,7 +62,7 @@ func TestTwoOwnersGetEverything(t *testing.T) {
 			healed.Store(true)
 			testkit.Until(t, func() bool {
 				for _, replayer := range replayers {
-					err := replayer.Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"})
+					err := replayer.Replay(t.Context(), deadletter.Filter{}, byAna)
 					require.NoError(t, err)
 				}
 				return b.Count(t, `select count(*) from dead_letter where state = 'waiting'`) == 0

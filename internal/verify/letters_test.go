@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -49,7 +50,9 @@ func TestWhatWasGivenUpAndEdited(t *testing.T) {
 		edited_by = 'ada', edited_at = clock_timestamp() where code = 'missing_id'`)
 	for _, in := range s.inboxes {
 		replays := inbox.NewReplayer(in, s.mux.HandleMessage)
-		err := replays.Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ada", Reason: "mended"})
+		err := replays.Replay(t.Context(), deadletter.Filter{}, inbox.Options{
+			Change: audit.Change{By: "ada", Reason: "mended"},
+		})
 		require.NoError(t, err)
 		require.NoError(t, replays.ResumeRound(t.Context()))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -58,7 +59,7 @@ func TestDeadLettersOfTheFirstEditionGoOn(t *testing.T) {
 			}
 			c.deliverVersion(t, "passed", 2)
 			noFailure := func(r inbox.Result) { require.Empty(t, r.Code, "%+v", r) }
-			all := inbox.Options{By: "test", OnResult: noFailure}
+			all := inbox.Options{Change: audit.Change{By: "test"}, OnResult: noFailure}
 			err = c.replayer.Replay(t.Context(), deadletter.Filter{}, all)
 			require.NoError(t, err)
 			require.NoError(t, c.replayer.ResumeRound(t.Context()))

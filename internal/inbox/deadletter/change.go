@@ -58,7 +58,7 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l L
 		if _, err := tx.Exec(ctx, updateEdited, id, headerList(headers), payload, c.By); err != nil {
 			return none, fmt.Errorf("edit dead letter: %w", err)
 		}
-		return action(c, "edit", id, l.State, l.State), err
+		return Action(c, "edit", id, l.State, l.State), err
 	})
 	if err != nil {
 		return l, err
@@ -66,7 +66,8 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l L
 	return get(ctx, s.pool, id, "")
 }
 
-func action(c audit.Change, verb string, id int64, before, after State) audit.Action {
+// Action returns the action on a dead letter.
+func Action(c audit.Change, verb string, id int64, before, after State) audit.Action {
 	return c.Action(verb, Kind, strconv.FormatInt(id, 10), string(before), string(after))
 }
 
@@ -155,7 +156,7 @@ func (s *Store) discard(ctx context.Context, ids []int64, c audit.Change) (n int
 		n = int64(len(discarded))
 		actions := make([]audit.Action, n)
 		for i, l := range discarded {
-			actions[i] = action(c, "discard", l.ID, Waiting, Discarded)
+			actions[i] = Action(c, "discard", l.ID, Waiting, Discarded)
 		}
 		if err := ReleaseKeys(ctx, tx, true, discarded...); err != nil {
 			return err

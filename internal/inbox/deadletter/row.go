@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/failure"
@@ -77,20 +75,7 @@ func Insert(ctx context.Context, tx pgx.Tx, l Letter) (isNew bool, err error) {
 	return tag.RowsAffected() == 1, nil
 }
 
-const repairSequence = `
-select setval('public.dead_letter_id_seq', (select max(id) from public.dead_letter))`
-
-// RepairSequence makes the next id greater than all ids, if err is an id that exists. It reports whether it did so.
-func RepairSequence(ctx context.Context, pool *pgxpool.Pool, err error) bool {
-	taken, is := errors.AsType[*pgconn.PgError](err)
-	if !is || taken.ConstraintName != "dead_letter_pkey" {
-		return false
-	}
-	_, err = pool.Exec(ctx, repairSequence)
-	return err == nil
-}
-
-// ErrNotWaiting means that a dead letter is settled or does not exist.
+// ErrNotWaiting means that a dead letter is settled, was edited in between, or does not exist.
 var ErrNotWaiting = errors.New("the dead letter is not waiting")
 
 const lockWaiting = `select ` + Columns + ` from public.dead_letter where id = $1 and state = 'waiting' for update`

@@ -101,8 +101,7 @@ func (s handlers) replay(
 		return sum, err
 	}
 	o := inbox.Options{
-		By: change.By, Reason: change.Reason, Deed: change.Deed, DryRun: change.DryRun, Force: asked.Force,
-		AcceptGap: asked.AcceptGap, PerSecond: asked.Rate,
+		Change: change, Force: asked.Force, AcceptGap: asked.AcceptGap, PerSecond: asked.Rate,
 		OnResult: func(one inbox.Result) {
 			if one.Code != "" {
 				sum.Fail(strconv.FormatInt(one.ID, 10), one.Code, withService(s.Service, one.Error))

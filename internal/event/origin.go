@@ -29,8 +29,8 @@ const ReadAgain = -1
 
 // Header is one record header. Names may repeat and need not be text. A nil value is null, not empty.
 type Header struct {
-	Name  string
-	Value []byte
+	Name  string `json:"name"`
+	Value []byte `json:"value"`
 }
 
 type originKey struct{}

@@ -2,9 +2,6 @@ package deadletter
 
 import (
 	"bytes"
-	"cmp"
-	"crypto/sha256"
-	"fmt"
 	"maps"
 	"strconv"
 	"strings"
@@ -66,12 +63,11 @@ type Letter struct {
 	Outcome    string    `json:"outcome,omitempty"`
 	SettledAt  time.Time `json:"settled_at,omitzero"` // zero while it waits
 
-	// The original record and its edited parts. A null key or payload is empty. [Store.Get] sets ShownHeaders.
-	Payload       []byte        `json:"payload,omitzero"`
-	EditedPayload []byte        `json:"edited_payload,omitzero"`
-	Headers       []Header      `json:"-"`
-	EditedHeaders []Header      `json:"-"`
-	ShownHeaders  []ShownHeader `json:"headers,omitzero"`
+	// The original record and its edited parts. Null is empty. Names of headers are text.
+	Payload       []byte   `json:"payload,omitzero"`
+	EditedPayload []byte   `json:"edited_payload,omitzero"`
+	Headers       []Header `json:"headers,omitzero"`
+	EditedHeaders []Header `json:"-"`
 }
 
 // Key is a record key. Its text replaces invalid bytes.
@@ -86,34 +82,6 @@ func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 func (k *Key) UnmarshalText(text []byte) error {
 	*k = bytes.Clone(text)
 	return nil
-}
-
-// ShownHeader is a header for display. Its name need not be text. A null value is shown as empty.
-type ShownHeader struct {
-	Name       string `json:"name"`
-	NameBase64 []byte `json:"name_base64,omitempty"` // of a name that is not text
-	Value      []byte `json:"value"`
-	Null       bool   `json:"null,omitempty"`
-}
-
-func show(h Header) ShownHeader {
-	shown := ShownHeader{Name: failure.Text(h.Name), Value: notNull(h.Value), Null: h.Value == nil}
-	if shown.Name != h.Name {
-		shown.NameBase64 = []byte(h.Name)
-	}
-	return shown
-}
-
-// Record returns the record's header.
-func (h ShownHeader) Record() Header {
-	in := Header{Name: h.Name, Value: h.Value}
-	if h.NameBase64 != nil {
-		in.Name = string(h.NameBase64)
-	}
-	if h.Null {
-		in.Value = nil
-	}
-	return in
 }
 
 // IsEdited reports whether an operator has edited the record.
@@ -153,7 +121,7 @@ const copiedPrefix = "dlq_"
 
 // Copy returns the dead letter as an event for other tools, written by source. The event has its own id and type and
 // follows from the dead event. It has the record's payload byte for byte, or null for an empty one. It has the record's
-// key, or a hash of a key that is not text of 1 to 1024 bytes. It keeps headers that are text, the last of two with one
+// key, or the event's id for a key that is not text of 1 to 1024 bytes. It keeps headers that are text, the last of two with one
 // name; attributes get the prefix dlq_. The reason has KIP-1191's header names where there are any.
 func (l Letter) Copy(source string) event.Event {
 	headers := map[string]string{}
@@ -183,8 +151,11 @@ func (l Letter) Copy(source string) event.Event {
 		"dlq_handler":                 l.Consumer,
 	})
 	e := event.Event{
-		Source: source, Type: CopyType, Topic: CopyTopic(l.Group, l.Topic), Key: l.copyKey(), Data: l.Payload,
+		Source: source, Type: CopyType, Topic: CopyTopic(l.Group, l.Topic), Key: string(l.Key), Data: l.Payload,
 		Extensions: headers,
+	}
+	if e.Key == "" || len(e.Key) > event.MaxKeyBytes || failure.Text(e.Key) != e.Key {
+		e.Key = l.EventID
 	}
 	if len(e.Data) == 0 {
 		e.Data = []byte("null")
@@ -193,11 +164,3 @@ func (l Letter) Copy(source string) event.Event {
 }
 
 const maxMessage = 950 // bytes of the copy's error, 1000 with the note; the row has failure.MaxText
-
-func (l Letter) copyKey() string {
-	key := string(l.Key)
-	if key != "" && len(key) <= event.MaxKeyBytes && failure.Text(key) == key {
-		return key
-	}
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(cmp.Or(key, string(l.Payload)))))
-}

@@ -153,35 +153,27 @@ func ReleaseKeys(ctx context.Context, tx pgx.Tx, passed bool, letters ...Letter)
 	return nil
 }
 
-// headerList as JSON keeps order, duplicates and bytes: an array of [name, base64 of the value], with the base64 of a
-// name that is not text.
+// headerList is an array of [name, base64 of the value] in the table: headers have an order, and names may repeat.
 type headerList []Header
 
 // MarshalJSON implements [json.Marshaler].
 func (hs headerList) MarshalJSON() ([]byte, error) {
-	list := make([][]any, len(hs))
+	list := make([][2]any, len(hs))
 	for i, h := range hs {
-		name := failure.Text(h.Name)
-		list[i] = []any{name, h.Value}
-		if name != h.Name {
-			list[i] = append(list[i], []byte(h.Name))
-		}
+		list[i] = [2]any{failure.Text(h.Name), notNull(h.Value)}
 	}
 	return json.Marshal(list)
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (hs *headerList) UnmarshalJSON(encoded []byte) error {
-	var list []json.RawMessage
+	var list [][2]json.RawMessage // rows of the first edition may have a third element
 	err := json.Unmarshal(encoded, &list)
 	*hs = make(headerList, len(list))
 	for i, header := range list {
-		h, exact := &(*hs)[i], []byte(nil) // the bytes of a name that is not text
-		parts := []any{&h.Name, &h.Value, &exact}
-		err = errors.Join(err, json.Unmarshal(header, &parts))
-		if exact != nil {
-			h.Name = string(exact)
-		}
+		h := &(*hs)[i]
+		err = errors.Join(err, json.Unmarshal(header[0], &h.Name), json.Unmarshal(header[1], &h.Value))
+		h.Value = notNull(h.Value)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -33,6 +34,13 @@ func list[T any](ctx context.Context, s *Store, f Filter, sql string, row pgx.Ro
 	return found, nil
 }
 
+const selectSummaries = `select ` + briefColumns + ` from public.dead_letter where %[1]s order by id limit %[2]d`
+
+// Summaries returns a page of the selected dead letters, by ID, without their records, from [Filter.After] on.
+func (s *Store) Summaries(ctx context.Context, f Filter) ([]Letter, error) {
+	return list(ctx, s, f, selectSummaries, Scan)
+}
+
 // Get returns a dead letter, with its record if content is set, and the actions on it, oldest first. The error is an
 // [*Error] with [CodeNotFound] if there is none.
 func (s *Store) Get(ctx context.Context, id int64, content bool) (Letter, []audit.Action, error) {
@@ -40,12 +48,7 @@ func (s *Store) Get(ctx context.Context, id int64, content bool) (Letter, []audi
 	if err != nil {
 		return l, nil, err
 	}
-	if content {
-		l.ShownHeaders = make([]ShownHeader, len(l.Headers))
-		for i, h := range l.Headers {
-			l.ShownHeaders[i] = show(h)
-		}
-	} else {
+	if !content {
 		l.Payload, l.EditedPayload, l.Headers, l.EditedHeaders = nil, nil, nil, nil
 	}
 	history, err := audit.Of(ctx, s.pool, Kind, strconv.FormatInt(id, 10))
@@ -55,6 +58,35 @@ func (s *Store) Get(ctx context.Context, id int64, content bool) (Letter, []audi
 func get(ctx context.Context, q audit.Querier, id int64, lock string) (Letter, error) {
 	rows, _ := q.Query(ctx, `select `+Columns+` from public.dead_letter where id = $1 `+lock, id)
 	return readOne(rows, &Error{CodeNotFound, fmt.Sprintf("no dead letter %d", id)})
+}
+
+// Group is the dead letters of one consumer, reason and event type.
+type Group struct {
+	Consumer string    `json:"consumer"`
+	Code     string    `json:"code"`
+	Type     string    `json:"type"`
+	Count    int64     `json:"count"`
+	Keys     int64     `json:"keys"`
+	Oldest   time.Time `json:"oldest"` // first failure
+	Newest   time.Time `json:"newest"` // last failure
+	Error    string    `json:"error"`  // its first 1000 characters
+	Example  int64     `json:"example"`
+}
+
+const selectGroups = `
+select g.consumer, g.code, g.event_type, g.letters, g.keys, g.oldest, g.newest, left(l.error, 1000), g.example
+from (
+    select consumer, code, event_type, count(*) as letters, count(distinct key) as keys,
+        min(first_failed_at) as oldest, max(failed_at) as newest, max(id) as example
+    from public.dead_letter where %[1]s
+    group by consumer, code, event_type
+) g
+join public.dead_letter l on l.id = g.example
+order by g.letters desc, g.consumer, g.code, g.event_type`
+
+// Groups counts the selected dead letters, the largest group first. The example is the latest one.
+func (s *Store) Groups(ctx context.Context, f Filter) ([]Group, error) {
+	return list(ctx, s, f, selectGroups, pgx.RowToStructByPos[Group])
 }
 
 // The stable codes of an [Error].

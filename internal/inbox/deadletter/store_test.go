@@ -89,13 +89,12 @@ func TestOneDeadLetter(t *testing.T) {
 	t.Parallel()
 	l := letter(1)
 	l.Error = strings.Repeat("x", 1500)
-	l.Headers = append(l.Headers, deadletter.Header{Name: "\xff"})
 	s, _ := open(t, l)
 	shown, history, err := s.Get(t.Context(), 1, false)
 	require.NoError(t, err)
 	require.Empty(t, history)
 	require.Equal(t, l.Error, shown.Error)
-	require.Nil(t, shown.ShownHeaders)
+	require.Nil(t, shown.Headers)
 	require.Nil(t, shown.Payload)
 
 	_, err = s.Edit(t.Context(), 1, deadletter.Edit{Payload: []byte("mended")}, by)
@@ -105,23 +104,9 @@ func TestOneDeadLetter(t *testing.T) {
 	require.Len(t, history, 1)
 	require.Equal(t, []string{string(l.Payload), "mended", "ana"},
 		[]string{string(shown.Payload), string(shown.EditedPayload), shown.EditedBy})
-	for i, h := range shown.ShownHeaders {
-		require.Equal(t, l.Headers[i].Name, h.Record().Name)
-		require.Equal(t, l.Headers[i].Value, h.Record().Value)
-	}
+	require.Equal(t, l.Headers, shown.Headers)
 	_, _, err = s.Get(t.Context(), 99, false)
 	require.Equal(t, deadletter.CodeNotFound, code(err))
-}
-
-func TestTheDeadLettersOfAnEvent(t *testing.T) {
-	t.Parallel()
-	first, second, other := letter(1), letter(1), letter(2)
-	second.Payload, second.Code = []byte("other"), "id_conflict"
-	s, _ := open(t, first, second, other)
-	found, err := s.OfEvent(t.Context(), []string{"test", "none"}, "event-1")
-	require.NoError(t, err)
-	require.Len(t, found, 2)
-	require.Equal(t, []string{first.Code, second.Code}, []string{found[0].Code, found[1].Code})
 }
 
 func storeMany(t *testing.T, pool *pgxpool.Pool, consumer string, n int) {

@@ -74,15 +74,20 @@ func (s handlers) lookup(
 		return out, err
 	}
 	out.Items = inboxEvents(found)
-	letters, err := s.letters.OfEvent(ctx, s.consumerNames(), asked.EventID)
-	for _, l := range letters {
-		out.Items = append(out.Items, adminapi.InboxEvent{
-			Consumer: l.Consumer, EventID: l.EventID, Type: l.Type, ProcessedAt: l.FailedAt, Topic: l.Topic,
-			Partition: l.Partition, Offset: l.Offset, DeadLetter: l.ID,
-			Outcome: string(l.State) + ", " + cmp.Or(l.Outcome, l.Code),
-		})
+	for _, consumer := range s.consumerNames() {
+		letters, err := s.letters.Summaries(ctx, deadletter.Filter{Consumer: consumer, EventID: asked.EventID})
+		if err != nil {
+			return out, err
+		}
+		for _, l := range letters {
+			out.Items = append(out.Items, adminapi.InboxEvent{
+				Consumer: l.Consumer, EventID: l.EventID, Type: l.Type, ProcessedAt: l.FailedAt, Topic: l.Topic,
+				Partition: l.Partition, Offset: l.Offset, DeadLetter: l.ID,
+				Outcome: string(l.State) + ", " + cmp.Or(l.Outcome, l.Code),
+			})
+		}
 	}
-	return out, err
+	return out, nil
 }
 
 func (s handlers) history(

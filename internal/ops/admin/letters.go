@@ -45,10 +45,7 @@ func (s handlers) deadLetter(
 func (s handlers) edit(
 	ctx context.Context, change audit.Change, asked adminapi.EditRequest,
 ) (audit.Result, error) {
-	edit := deadletters.Edit{Payload: asked.Payload, EditedAt: asked.EditedAt}
-	for _, h := range asked.Headers {
-		edit.Set = append(edit.Set, h.Record())
-	}
+	edit := deadletters.Edit{Set: asked.Headers, Payload: asked.Payload, EditedAt: asked.EditedAt}
 	id, err := idOf(ctx)
 	if err == nil {
 		_, err = s.letters.Edit(ctx, id, edit, change)

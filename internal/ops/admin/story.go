@@ -158,22 +158,25 @@ func recordOf(step adminapi.StoryStep, at time.Time) adminapi.StoryStep {
 
 // askLetters finds the dead letters of an event, of a dead letter's id, and of a key of any service.
 func (t *story) askLetters(ctx context.Context) error {
-	letters, err := t.letters.OfEvent(ctx, t.consumerNames(), t.ID)
-	if err != nil {
-		return err
-	}
+	var filters []deadletter.Filter
 	number, isOwn := strings.CutPrefix(t.ID, t.Service+"/")
 	if id, err := strconv.ParseInt(number, 10, 64); isOwn && err == nil {
-		letters, err = t.letters.Summaries(ctx, deadletter.Filter{IDs: []int64{id}, Limit: 1})
+		filters = append(filters, deadletter.Filter{IDs: []int64{id}, Limit: 1})
+	}
+	for _, consumer := range t.consumerNames() {
+		filters = append(filters, deadletter.Filter{Consumer: consumer, EventID: t.ID})
+	}
+	for _, filter := range filters {
+		letters, err := t.letters.Summaries(ctx, filter)
 		if err != nil {
 			return err
 		}
-	}
-	for _, l := range letters {
-		t.setKind(adminapi.StoryKindEvent)
-		t.relate(l.EventID)
-		if err := t.addLetter(ctx, l); err != nil {
-			return err
+		for _, l := range letters {
+			t.setKind(adminapi.StoryKindEvent)
+			t.relate(l.EventID)
+			if err := t.addLetter(ctx, l); err != nil {
+				return err
+			}
 		}
 	}
 	for _, consumer := range t.consumerNames() {

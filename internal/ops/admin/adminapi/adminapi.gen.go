@@ -309,7 +309,7 @@ type EditRequest struct {
 type Failure = audit.Failure
 
 // Header defines model for Header.
-type Header = deadletters.ShownHeader
+type Header = deadletters.Header
 
 // InboxEvent defines model for InboxEvent.
 type InboxEvent struct {

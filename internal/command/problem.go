@@ -25,9 +25,6 @@ const retrySoon = time.Second
 // tooSlow are timeouts of statements and transactions. A repetition may be faster.
 var tooSlow = []string{"sql_57014", "sql_25P03", "sql_25P04"}
 
-// poolClosed is the code of a request that outlived the drain.
-const poolClosed = "postgres_pool_closed"
-
 // Problem returns the client's view of errors of this package and the database; nil for all others.
 func Problem(err error) *web.Error {
 	known := failure.Examine(err)
@@ -50,7 +47,7 @@ func Problem(err error) *web.Error {
 		}
 	case slices.Contains(tooSlow, known.Code):
 		return unavailable(err, web.CodeTimeout, "The database took too long. Nothing has changed.")
-	case known.Code == poolClosed:
+	case known.Code == failure.CodePoolClosed: // the request outlived the drain
 		return unavailable(err, web.CodeShuttingDown, "This instance is shutting down. Nothing has changed.")
 	case known.Class == failure.Transient:
 		return unavailable(err, web.CodeUnavailable, "The database cannot take this now. Nothing has changed.")

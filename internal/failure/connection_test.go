@@ -54,7 +54,7 @@ func TestOnARealConnection(t *testing.T) {
 	require.Equal(t, "context_deadline", verdict(err).Code)
 
 	_, err = conn.Exec(t.Context(), `select 4`) // pgx closed it after the timeout
-	require.Equal(t, failure.Verdict{Class: failure.Transient, Code: "postgres_conn_closed"}, verdict(err))
+	require.Equal(t, failure.Verdict{Class: failure.Transient, Code: failure.CodeNetwork}, verdict(err))
 
 	other, err := pgx.Connect(t.Context(), pgtest.DSN(pool))
 	require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestNoConnection(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, syscall.Close(bound)) })
 	require.NoError(t, syscall.Bind(bound, &syscall.SockaddrUnix{Name: socket}))
 	_, err = pgx.Connect(t.Context(), server)
-	require.Equal(t, "net_ECONNREFUSED", failure.Examine(err).Code)
+	require.Equal(t, failure.CodeNetwork, failure.Examine(err).Code)
 
 	_, err = pgx.Connect(t.Context(), pgtest.DSN(pgtest.New(t))+"&application_name=x&dbname=missing")
 	var refusal *pgconn.PgError

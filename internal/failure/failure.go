@@ -79,7 +79,7 @@ func Examine(err error) Verdict {
 		}
 	}
 	if isUnsent(err) {
-		return Verdict{Transient, "postgres_not_sent"}
+		return network
 	}
 	return unknownError
 }

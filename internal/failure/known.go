@@ -10,6 +10,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,31 +19,17 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// sentinels are errors that are compared.
-var sentinels = []struct {
-	err     error
-	verdict Verdict
-}{
-	{context.Canceled, Verdict{Cancelled, "context_canceled"}},
-	{context.DeadlineExceeded, Verdict{Unknown, "context_deadline"}},
-	{io.EOF, Verdict{Transient, "net_eof"}},
-	{io.ErrUnexpectedEOF, Verdict{Transient, "net_eof"}},
-	{io.ErrClosedPipe, Verdict{Transient, "net_closed"}},
-	{net.ErrClosed, Verdict{Transient, "net_closed"}},
-	{pgconn.ErrConnClosed, Verdict{Transient, "postgres_conn_closed"}},
-	// The handler ended the transaction, or ignored the error that did.
-	{pgx.ErrTxClosed, Verdict{Unknown, "postgres_tx_closed"}},
-	{pgx.ErrTxCommitRollback, Verdict{Unknown, "postgres_commit_rolled_back"}},
-}
+// CodeNetwork is the code of an error of a connection or a name.
+const CodeNetwork = "network"
+
+var network = Verdict{Transient, CodeNetwork}
 
 // systemErrors end with an outage of a connection or route, or a shortage on the machine.
-var systemErrors = map[syscall.Errno]string{
-	syscall.ECONNREFUSED: "ECONNREFUSED", syscall.ECONNRESET: "ECONNRESET", syscall.ECONNABORTED: "ECONNABORTED",
-	syscall.EPIPE: "EPIPE", syscall.ENOTCONN: "ENOTCONN", syscall.ETIMEDOUT: "ETIMEDOUT",
-	syscall.EHOSTUNREACH: "EHOSTUNREACH", syscall.EHOSTDOWN: "EHOSTDOWN", syscall.ENETUNREACH: "ENETUNREACH",
-	syscall.ENETDOWN: "ENETDOWN", syscall.ENETRESET: "ENETRESET", syscall.EADDRNOTAVAIL: "EADDRNOTAVAIL",
-	syscall.EMFILE: "EMFILE", syscall.ENFILE: "ENFILE", syscall.ENOBUFS: "ENOBUFS", syscall.ENOMEM: "ENOMEM",
-	syscall.ENOSPC: "ENOSPC", syscall.EAGAIN: "EAGAIN", syscall.EINTR: "EINTR",
+var systemErrors = []syscall.Errno{
+	syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE, syscall.ENOTCONN, syscall.ETIMEDOUT,
+	syscall.EHOSTUNREACH, syscall.EHOSTDOWN, syscall.ENETUNREACH, syscall.ENETDOWN, syscall.ENETRESET,
+	syscall.EADDRNOTAVAIL, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ENOSPC,
+	syscall.EAGAIN, syscall.EINTR,
 }
 
 // answers sorts PostgreSQL's codes (appendix A) and mail servers' (RFC 5321, RFC 3463) by prefix. The first match
@@ -94,10 +81,15 @@ func examineMailAnswer(answer *textproto.Error) (verdict Verdict, known bool) {
 
 // examineOne does not look at the errors that err wraps.
 func examineOne(err error) (verdict Verdict, known bool) {
-	for _, s := range sentinels {
-		if err == s.err { //nolint:errorlint // Examine unwraps
-			return s.verdict, true
-		}
+	switch err { //nolint:errorlint // Examine unwraps
+	case context.Canceled:
+		return Verdict{Cancelled, "context_canceled"}, true
+	case context.DeadlineExceeded:
+		return Verdict{Unknown, "context_deadline"}, true
+	case pgx.ErrTxClosed, pgx.ErrTxCommitRollback: // the handler ended it, or ignored the error that did
+		return Verdict{Unknown, "transaction_ended"}, true
+	case io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, pgconn.ErrConnClosed:
+		return network, true
 	}
 	switch e := err.(type) { //nolint:errorlint // Examine unwraps
 	case *mark:
@@ -108,60 +100,46 @@ func examineOne(err error) (verdict Verdict, known bool) {
 		return Verdict{Transient, "outcome_unknown"}, e.OutcomeUnknown()
 	case *pgconn.PgError:
 		return examineAnswer("sql_" + e.Code)
-	case *pgconn.ConnectError:
-		return examineConnection("postgres_connect", e.Unwrap()), true
-	case *net.OpError:
-		if e.Op == "dial" {
-			return examineConnection("net_dial", e.Err), true
-		}
-		return examineConnection("net_io", e.Err), true
-	case syscall.Errno:
-		name, known := systemErrors[e]
-		return Verdict{Transient, "net_" + name}, known
-	case *net.DNSError:
-		switch {
-		case e.IsNotFound:
-			return Verdict{Transient, "dns_not_found"}, true
-		case e.IsTimeout:
-			return Verdict{Transient, "dns_timeout"}, true
-		}
-		return Verdict{Transient, "dns_failed"}, true
-	case *url.Error: // its cause decides
-		return Verdict{}, false
 	case *textproto.Error:
 		return examineMailAnswer(e)
-	case *tls.CertificateVerificationError, x509.UnknownAuthorityError, x509.HostnameError, x509.CertificateInvalidError:
-		return Verdict{Transient, "tls_certificate"}, true // an operator cures it
-	case tls.AlertError, tls.RecordHeaderError:
-		return Verdict{Transient, "tls_handshake"}, true
+	case *pgconn.ConnectError:
+		return examineConnection(e.Unwrap()), true
+	case *net.OpError:
+		return examineConnection(e.Err), true
+	case syscall.Errno:
+		return network, slices.Contains(systemErrors, e)
+	case *url.Error: // its cause decides
+		return Verdict{}, false
+	case *tls.CertificateVerificationError, x509.UnknownAuthorityError, x509.HostnameError, x509.CertificateInvalidError,
+		tls.AlertError, tls.RecordHeaderError, *net.DNSError: // an operator cures some of them
+		return network, true
 	case net.Error:
-		return Verdict{Transient, "net_timeout"}, e.Timeout()
+		return network, e.Timeout()
 	}
-	return Verdict{Cancelled, "postgres_pool_closed"}, err.Error() == poolClosed
+	return Verdict{Cancelled, CodePoolClosed}, err.Error() == poolClosed
 }
 
-// poolClosed is the text of pgxpool's error of a closed pool. It has no error value.
+// CodePoolClosed is the code of a closed pgxpool.
+const CodePoolClosed = "postgres_pool_closed"
+
+// poolClosed is the text of pgxpool's error. It has no error value.
 const poolClosed = "closed pool"
 
 // A transient cause has the better code.
-func examineConnection(code string, cause error) Verdict {
+func examineConnection(cause error) Verdict {
 	if errors.Is(cause, context.Canceled) { // package net has its own cancellation
 		return Verdict{Cancelled, "context_canceled"}
 	}
 	if verdict := Examine(cause); verdict.Class == Transient {
 		return verdict
 	}
-	return Verdict{Transient, code}
-}
-
-func isUnsent(err error) bool {
-	unsent, is := errors.AsType[interface {
-		error
-		SafeToRetry() bool
-	}](err)
-	return is && unsent.SafeToRetry() && unsent.Error() != connBusy
+	return network
 }
 
 // connBusy is pgx's text for a connection that another goroutine uses. pgx calls it safe to retry, but its cause, a
 // shared transaction, fails each time.
 const connBusy = "conn busy"
+
+func isUnsent(err error) bool {
+	return pgconn.SafeToRetry(err) && !strings.HasSuffix(err.Error(), connBusy)
+}

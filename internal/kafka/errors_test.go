@@ -41,7 +41,7 @@ func TestErrorsOfBrokerAndClient(t *testing.T) {
 		code  string
 	}{
 		{fmt.Errorf("connect: %w", sarama.ErrOutOfBrokers), failure.Transient, "kafka_out_of_brokers"},
-		{sarama.Wrap(sarama.ErrOutOfBrokers, refused), failure.Transient, "net_ECONNREFUSED"},
+		{sarama.Wrap(sarama.ErrOutOfBrokers, refused), failure.Transient, failure.CodeNetwork},
 		{sarama.Wrap(sarama.ErrOutOfBrokers, context.Canceled), failure.Cancelled, "context_canceled"},
 		{sarama.ErrBrokerNotFound, failure.Transient, "kafka_broker_not_found"},
 		{sarama.ErrNotConnected, failure.Transient, "kafka_not_connected"},
@@ -53,7 +53,7 @@ func TestErrorsOfBrokerAndClient(t *testing.T) {
 		{sarama.ErrConsumerOffsetNotAdvanced, failure.Permanent, "kafka_damaged"},
 		{sarama.ErrDecompressedBatchTooLarge, failure.Permanent, "kafka_damaged"},
 		{sarama.PacketDecodingError{Info: "x"}, failure.Permanent, "kafka_damaged"},
-		{errors.Join(sarama.ErrInvalidRecord, refused), failure.Transient, "net_ECONNREFUSED"},
+		{errors.Join(sarama.ErrInvalidRecord, refused), failure.Transient, failure.CodeNetwork},
 		{errors.New("another"), failure.Unknown, failure.CodeUnknown},
 	} {
 		want := failure.Verdict{Class: row.class, Code: row.code}

@@ -59,7 +59,7 @@ var sentinels = []struct {
 const badText = "22021"
 
 // closed are the codes of a request that outlived the drain.
-var closed = []string{"postgres_pool_closed", "kafka_client_closed"}
+var closed = []string{failure.CodePoolClosed, "kafka_client_closed"}
 
 // mapError returns nil for a defect.
 func mapError(service string, err error) *web.Error {

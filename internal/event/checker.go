@@ -160,7 +160,7 @@ func (c *Checker) Validate(e Event) error {
 		return &ContractError{CodeSubjectMismatch, "the payload is about another aggregate than the envelope"}
 	}
 	if err := ruled.Check(); err != nil {
-		return &ContractError{codeOf(err), err.Error()}
+		return &ContractError{cmp.Or(Code(CodeOf(err)), CodeSchemaViolation), err.Error()}
 	}
 	return nil
 }
@@ -187,12 +187,13 @@ func clampNumbers(document any) any {
 // Confluent's frame is a zero and a schema id of 4 bytes.
 func isFramed(payload []byte) bool { return len(payload) > 5 && payload[0] == 0 }
 
-func codeOf(err error) Code {
+// CodeOf returns the code of an error with a method ErrorCode() string, else "".
+func CodeOf(err error) string {
 	var coded interface{ ErrorCode() string }
-	if errors.As(err, &coded) && coded.ErrorCode() != "" {
-		return Code(coded.ErrorCode())
+	if errors.As(err, &coded) {
+		return coded.ErrorCode()
 	}
-	return CodeSchemaViolation
+	return ""
 }
 
 // describe returns no values of the payload.

@@ -235,6 +235,7 @@ func (*gate) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData
 func (*gate) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
 
 type party struct {
+	config   inbox.Config
 	in       *inbox.Inbox
 	replayer *inbox.Replayer
 	store    *deadletter.Store
@@ -254,7 +255,7 @@ func (c *clinic) stopping(t *testing.T, g *gate) party {
 	ownConfig.Pool = pool
 	in, err := inbox.New(ownConfig)
 	require.NoError(t, err)
-	return party{in, inbox.NewReplayer(in, c.handler), deadletter.NewStore(pool)}
+	return party{ownConfig, in, inbox.NewReplayer(in, c.handler), deadletter.NewStore(pool)}
 }
 
 type action func(ctx context.Context, p party) error
@@ -281,7 +282,7 @@ func discardingDead(ctx context.Context, p party) error {
 func (c *clinic) interleave(t *testing.T, text string, first, second action) {
 	t.Helper()
 	g := newGate(text)
-	one, two := c.stopping(t, g), party{c.in, c.replayer, deadletter.NewStore(c.Pool)}
+	one, two := c.stopping(t, g), party{c.Config, c.in, c.replayer, deadletter.NewStore(c.Pool)}
 	ended := make(chan error, 2)
 	go func() { ended <- first(t.Context(), one) }()
 	g.awaitReached(t, ended)

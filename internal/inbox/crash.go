@@ -49,11 +49,8 @@ func (in *Inbox) partitionOf(ctx context.Context, o event.Origin) (*partition, e
 		return p, nil
 	}
 	p = &partition{topicPartition: at, in: in, owner: rand.Text()}
-	for backoff := in.cfg.backoff(); ; {
-		err := p.take(ctx)
-		if err == nil {
-			break
-		}
+	backoff := in.cfg.backoff()
+	for err := p.take(ctx); err != nil; err = p.take(ctx) {
 		pause := backoff.Next()
 		in.log.WarnContext(ctx, "partition not taken", "topic", p.topic, "partition", p.number, "retry_in", pause,
 			"error", err)
@@ -186,10 +183,8 @@ func (in *Inbox) Close(ctx context.Context) error {
 }
 
 const uncountAttempt = `
-with gone as (delete from public.inbox_attempt where (consumer, topic, partition, first_offset) = ($1, $2, $3, $4)
-    and attempts <= 1)
-update public.inbox_attempt set attempts = attempts - 1
-where (consumer, topic, partition, first_offset) = ($1, $2, $3, $4) and attempts > 1`
+update public.inbox_attempt set attempts = greatest(attempts - 1, 0)
+where consumer = $1 and topic = $2 and partition = $3 and first_offset = $4`
 
 const deleteOwner = `
 delete from public.inbox_owner where consumer = $1 and topic = $2 and partition = $3 and owner = $4`

@@ -79,7 +79,7 @@ func TestAReplayOfAnUnorderedConsumerLocksTheKeyToo(t *testing.T) {
 	c.heal()
 	msgs := c.records(t, next)
 	parkStrictly := func(ctx context.Context, p party) error {
-		cfg := p.in.Config()
+		cfg := p.config
 		cfg.Order = inbox.Strict
 		in, err := inbox.New(cfg)
 		if err != nil {

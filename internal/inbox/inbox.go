@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -100,25 +101,20 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate returns all mistakes.
 func (c Config) validate() error {
-	var errs []error
-	demand := func(holds bool, format string, args ...any) {
-		if !holds {
-			errs = append(errs, fmt.Errorf("inbox: "+format, args...))
-		}
+	switch {
+	case c.Consumer == "" || c.Pool == nil:
+		return errors.New("inbox: a consumer and a pool are required")
+	case !slices.Contains([]Order{Unordered, Latest, Strict}, c.Order):
+		return fmt.Errorf("inbox: order %q is none of unordered, latest, strict", c.Order)
+	case !slices.Contains([]ConflictMode{ConflictError, ConflictWarn}, c.OnConflict):
+		return fmt.Errorf("inbox: conflict mode %q is neither error nor warn", c.OnConflict)
+	case min(c.Batch, c.MaxAttempts) < 1 || min(c.HandlerTimeout, c.RetryMin, c.ResumeEvery) <= 0:
+		return errors.New("inbox: numbers and times must be positive")
+	case c.RetryMax < c.RetryMin:
+		return fmt.Errorf("inbox: longest pause %s is shorter than the first one %s", c.RetryMax, c.RetryMin)
 	}
-	demand(c.Consumer != "", "consumer is missing")
-	demand(c.Pool != nil, "pool is missing")
-	demand(c.Order == Unordered || c.Order == Latest || c.Order == Strict,
-		"order %q is none of unordered, latest, strict", c.Order)
-	demand(c.OnConflict == ConflictError || c.OnConflict == ConflictWarn,
-		"conflict mode %q is neither error nor warn", c.OnConflict)
-	demand(c.Batch >= 1 && c.MaxAttempts >= 1, "batch %d, max attempts %d: want at least 1", c.Batch, c.MaxAttempts)
-	demand(c.HandlerTimeout > 0 && c.RetryMin > 0 && c.RetryMax >= c.RetryMin && c.ResumeEvery > 0,
-		"handler timeout %s, retry %s to %s, resume every %s: want positive and in order",
-		c.HandlerTimeout, c.RetryMin, c.RetryMax, c.ResumeEvery)
-	return errors.Join(errs...)
+	return nil
 }
 
 func (c Config) backoff() *failure.Backoff { return &failure.Backoff{Min: c.RetryMin, Max: c.RetryMax} }
@@ -186,6 +182,3 @@ func New(cfg Config) (*Inbox, error) {
 	in.limit.Store(int64(cfg.Batch))
 	return in, nil
 }
-
-// Config returns the configuration with its defaults.
-func (in *Inbox) Config() Config { return in.cfg }

@@ -1,8 +1,10 @@
 package inbox
 
 import (
+	"cmp"
 	"errors"
 
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 )
 
@@ -57,13 +59,7 @@ func (e *codedError) Error() string     { return e.err.Error() }
 func (e *codedError) Unwrap() error     { return e.err }
 func (e *codedError) ErrorCode() string { return e.code }
 
-func codeOf(err error) string {
-	var coded interface{ ErrorCode() string }
-	if errors.As(err, &coded) && coded.ErrorCode() != "" {
-		return coded.ErrorCode()
-	}
-	return CodeHandlerFailed
-}
+func codeOf(err error) string { return cmp.Or(event.CodeOf(err), CodeHandlerFailed) }
 
 // The delivery's own context is alive, so a cancellation is an unknown failure.
 func classify(err error) failure.Class {

@@ -78,7 +78,7 @@ func TestTheJanitorRefusesToForgetWhatMayComeAgain(t *testing.T) {
 	})
 	require.Equal(t, retention.Round{Refused: true}, b.tidy(t, j))
 	require.InDelta(t, 1, gauges(t, registry)["inbox_janitor_refused"], 0)
-	require.Regexp(t, `event of first may .* event of second may`, log.String())
+	require.Regexp(t, `topic first could .* topic second could`, log.String())
 	failure = errors.New("broker away")
 	round, err := j.Tidy(t.Context())
 	require.ErrorIs(t, err, failure)

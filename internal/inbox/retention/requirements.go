@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 )
 
@@ -30,17 +29,12 @@ func (r Requirements) Check(ctx context.Context) error {
 	var errs []error
 	for _, topic := range r.Topics {
 		kept, err := r.TopicRetention(ctx, topic)
-		switch {
-		case err != nil:
+		limit := r.Retention - r.Slack
+		if err != nil {
 			err = fmt.Errorf("read retention of %s: %w", topic, err)
-		case kept < 0 || kept > math.MaxInt64-r.Slack:
-			longest := r.Retention - r.Slack
-			err = &Violation{fmt.Sprintf("the topic %s keeps its records without a time limit, so an event could come "+
-				"again after the inbox has forgotten it: set the topic's cleanup.policy to delete and its retention.ms "+
-				"below %d (%s)", topic, longest.Milliseconds(), longest)}
-		case kept+r.Slack >= r.Retention:
-			err = &Violation{fmt.Sprintf("the inbox forgets after %s, an event of %s may come again after %s",
-				r.Retention, topic, kept+r.Slack)}
+		} else if kept < 0 || kept >= limit {
+			err = &Violation{fmt.Sprintf("an event of the topic %s could come again after the inbox has forgotten it: set "+
+				"the topic's cleanup.policy to delete and its retention.ms below %d (%s)", topic, limit.Milliseconds(), limit)}
 		}
 		errs = append(errs, err)
 	}

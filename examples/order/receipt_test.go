@@ -22,8 +22,9 @@ func TestOldReceiptsArePurged(t *testing.T) {
 	_, err := s.pool.Exec(t.Context(), `update lease set state = 'done', ended_at = clock_timestamp() - interval '2 h'
 		where event_id = (select event_id from receipt limit 1)`)
 	require.NoError(t, err)
-	mails, err := newReceipts(&eventing.Node{Pool: s.pool, Admin: service.NewAdmin(service.AdminConfig{})},
-		Config{Mail: lease.Settings{Retention: time.Hour}})
+	cfg := Config{Mail: lease.DefaultSettings()}
+	cfg.Mail.Retention = time.Hour
+	mails, err := newReceipts(&eventing.Node{Pool: s.pool, Admin: service.NewAdmin(service.AdminConfig{})}, cfg)
 	require.NoError(t, err)
 	require.NoError(t, mails.Purge(t.Context()))
 	require.Equal(t, 1, s.count(t, `select count(*) from receipt join lease using (event_id) where state = 'pending'`))

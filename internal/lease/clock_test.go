@@ -31,7 +31,7 @@ func TestAWrongClockChangesNothing(t *testing.T) {
 				pool, err := pgxpool.New(ctx, pgtest.DSN(b.pool))
 				require.NoError(t, err)
 				defer pool.Close()
-				wrong, err := New(Config{Handler: "test", Pool: pool})
+				wrong, err := New(Config{Handler: "test", Pool: pool, Settings: DefaultSettings()})
 				require.NoError(t, err)
 				require.Greater(t, time.Until(first.At).Abs(), 20*365*24*time.Hour, "the clock is wrong")
 

@@ -22,7 +22,8 @@ func Example() {
 	_, err := pool.Exec(ctx, lease.Intent, "parcel", "order-42-paid")
 	fmt.Println("intent:", err)
 
-	runner, err := lease.New(lease.Config{Handler: "parcel", Pool: pool, Effect: lease.Effect{
+	cfg := lease.Config{Handler: "parcel", Pool: pool, Settings: lease.DefaultSettings()}
+	cfg.Effect = lease.Effect{
 		Do: func(ctx context.Context, c *lease.Claim) error {
 			// Prepare, connect, ask: steps that can be undone. Then:
 			if err := c.Begin(ctx); err != nil {
@@ -35,7 +36,8 @@ func Example() {
 			return nil // add "parcel handed over" to the outbox here
 		},
 		Committed: func(*lease.Claim) { stop() },
-	}})
+	}
+	runner, err := lease.New(cfg)
 	if err != nil {
 		panic(err)
 	}
@@ -51,7 +53,7 @@ func ExampleClaim_Begin() {
 	ctx := context.Background()
 	pool, drop := pgtest.Open(migrations.Lease)
 	defer drop()
-	leases, err := lease.New(lease.Config{Handler: "parcel", Pool: pool})
+	leases, err := lease.New(lease.Config{Handler: "parcel", Pool: pool, Settings: lease.DefaultSettings()})
 	if err != nil {
 		panic(err)
 	}

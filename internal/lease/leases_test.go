@@ -307,7 +307,7 @@ func TestSettingsThatCannotHold(t *testing.T) {
 		"effect outlives a lease": {Settings: Settings{Lease: time.Second}, Timeout: time.Second},
 		"effect takes no time":    {Timeout: -time.Second},
 	} {
-		cfg.Handler, cfg.Pool = "test", b.pool
+		cfg.Handler, cfg.Pool, cfg.Settings = "test", b.pool, filled(cfg.Settings)
 		_, err := New(cfg)
 		require.Error(t, err, name)
 	}

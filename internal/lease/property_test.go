@@ -43,7 +43,8 @@ func newActor(t *testing.T, b *bundle, name, policy string) *actor {
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	leases, err := New(Config{
-		Handler: "test", Pool: pool, Settings: Settings{OnUncertain: policy, MaxAttempts: 4, RetryMin: time.Microsecond},
+		Handler: "test", Pool: pool,
+		Settings: filled(Settings{OnUncertain: policy, MaxAttempts: 4, RetryMin: time.Microsecond}),
 	})
 	require.NoError(t, err)
 	return &actor{name: name, leases: leases}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/caarlos0/env/v11"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,8 +21,8 @@ const (
 	Resend = "resend" // try again: at least once
 )
 
-// Settings are the settings of one handler. internal/config reads the tags. A zero field is its default; a zero
-// Retention is forever.
+// Settings are the settings of one handler. internal/config reads the tags. A zero Heartbeat is a third of the lease, a
+// zero Retention forever.
 type Settings struct {
 	Workers     int           `env:"WORKERS" envDefault:"4" min:"1" max:"100" doc:"effects carried out side by side"`
 	Lease       time.Duration `env:"LEASE" envDefault:"1m" min:"100ms" max:"1h" doc:"how long a claimed row is its claimant's without a heartbeat"`
@@ -34,13 +35,9 @@ type Settings struct {
 	Retention   time.Duration `env:"RETENTION" envDefault:"2160h" min:"0s" max:"87600h" doc:"how long a row is kept after its effect is done or skipped; 0s: for ever. A failed or uncertain row stays until an operator decides"`
 }
 
-func (s Settings) withDefaults() Settings {
-	s.Workers, s.MaxAttempts = cmp.Or(s.Workers, 4), cmp.Or(s.MaxAttempts, 50)
-	s.Lease, s.Poll = cmp.Or(s.Lease, time.Minute), cmp.Or(s.Poll, time.Second)
-	s.Heartbeat = cmp.Or(s.Heartbeat, s.Lease/3)
-	s.RetryMin = cmp.Or(s.RetryMin, 5*time.Second)
-	s.RetryMax = cmp.Or(s.RetryMax, max(time.Hour, s.RetryMin))
-	s.OnUncertain = cmp.Or(s.OnUncertain, Park)
+// DefaultSettings returns the defaults of the tags.
+func DefaultSettings() Settings {
+	s, _ := env.ParseAsWithOptions[Settings](env.Options{Environment: map[string]string{}}) // nothing fails
 	return s
 }
 
@@ -72,7 +69,7 @@ type Effect struct {
 	Timeout time.Duration
 }
 
-// Config configures a runner. Handler and Pool are required, and Effect for [Runner.Run].
+// Config configures a runner. Handler, Pool and Settings are required, and Effect for [Runner.Run].
 type Config struct {
 	Handler    string
 	Pool       *pgxpool.Pool
@@ -85,7 +82,7 @@ type Config struct {
 
 // New checks the configuration. It does not connect.
 func New(cfg Config) (*Runner, error) {
-	cfg.Settings = cfg.Settings.withDefaults()
+	cfg.Settings.Heartbeat = cmp.Or(cfg.Settings.Heartbeat, cfg.Settings.Lease/3)
 	cfg.Timeout = cmp.Or(cfg.Timeout, cfg.Settings.Lease/2)
 	cfg.Effect.Timeout = cmp.Or(cfg.Effect.Timeout, cfg.Settings.Lease)
 	if err := cfg.validate(); err != nil {

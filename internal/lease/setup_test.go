@@ -32,9 +32,19 @@ func setup(t *testing.T, settings Settings) *bundle {
 
 func (b *bundle) open(t *testing.T, settings Settings) *Runner {
 	t.Helper()
-	l, err := New(Config{Handler: "test", Pool: b.pool, Settings: settings})
+	l, err := New(Config{Handler: "test", Pool: b.pool, Settings: filled(settings)})
 	require.NoError(t, err)
 	return l
+}
+
+// filled returns the settings with the defaults in zero fields. A zero retention stays.
+func filled(s Settings) Settings {
+	d := DefaultSettings()
+	s.Workers, s.MaxAttempts = cmp.Or(s.Workers, d.Workers), cmp.Or(s.MaxAttempts, d.MaxAttempts)
+	s.Lease, s.Poll = cmp.Or(s.Lease, d.Lease), cmp.Or(s.Poll, d.Poll)
+	s.RetryMin, s.RetryMax = cmp.Or(s.RetryMin, d.RetryMin), cmp.Or(s.RetryMax, d.RetryMax)
+	s.OnUncertain = cmp.Or(s.OnUncertain, d.OnUncertain)
+	return s
 }
 
 func (b *bundle) add(t *testing.T, events ...string) {

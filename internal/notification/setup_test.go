@@ -71,7 +71,7 @@ func newOutbox() (*outbox.Outbox, error) {
 
 var quick = lease.Settings{
 	Workers: 2, Lease: time.Minute, Poll: 10 * time.Millisecond, MaxAttempts: 3,
-	RetryMin: time.Millisecond, RetryMax: 4 * time.Millisecond,
+	RetryMin: time.Millisecond, RetryMax: 4 * time.Millisecond, OnUncertain: lease.Park,
 }
 
 func (b *bundle) newSender(t *testing.T, change func(*Sender)) *Sender {

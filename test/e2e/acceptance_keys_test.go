@@ -61,7 +61,7 @@ func deliveredToTwo(t *testing.T) {
 	execute(t, db, `insert into lease (handler, event_id) values ('test', 'e1')`)
 	claims := make(chan int, 2)
 	for range cap(claims) {
-		worker, err := lease.New(lease.Config{Handler: "test", Pool: db})
+		worker, err := lease.New(lease.Config{Handler: "test", Pool: db, Settings: lease.DefaultSettings()})
 		require.NoError(t, err)
 		go func() {
 			got, err := worker.Claim(context.WithoutCancel(t.Context()))

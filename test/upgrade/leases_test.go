@@ -72,9 +72,11 @@ func carryOut(t *testing.T, pool *pgxpool.Pool, want map[[2]string]string, handl
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
+	settings := lease.DefaultSettings()
+	settings.Poll = 10 * time.Millisecond
 	for _, handler := range handlers {
 		r, err := lease.New(lease.Config{
-			Handler: handler, Pool: pool, Settings: lease.Settings{Poll: 10 * time.Millisecond},
+			Handler: handler, Pool: pool, Settings: settings,
 			Effect: lease.Effect{Do: func(ctx context.Context, c *lease.Claim) error {
 				if err := c.Begin(ctx); err != nil {
 					return err

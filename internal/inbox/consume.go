@@ -12,13 +12,11 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Middleware runs next once per event, inside the inbox's transaction. It returns nil, which acknowledges the message,
-// for every final outcome, dead letters included. It returns an error only when the message's context has ended:
-// nothing is committed, and the event comes again.
+// Middleware runs next once per event, inside the inbox's transaction. It returns nil for every final outcome, dead
+// letters included, and an error only when the message's context has ended: nothing is committed.
 //
-// Install no Retry or PoisonQueue around it: each attempt is a transaction. Plain handlers get the transaction from
-// [TxFromContext]. An event's id is ce_id and its key ce_subject. Messages that next returns are refused: write them to
-// the outbox.
+// Install no Retry or PoisonQueue around it: each attempt is a transaction. Plain handlers get it from
+// [TxFromContext]. Messages that next returns are refused: write them to the outbox.
 func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 	handle := in.BatchMiddleware(next)
 	return func(msg *message.Message) ([]*message.Message, error) {
@@ -27,15 +25,15 @@ func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 	}
 }
 
-// BatchFunc handles messages of one partition, in order. It returns how many, from the first on, have a final
-// outcome. The messages' contexts end with ctx.
+// BatchFunc handles messages of one partition, in order. It returns how many have a final outcome. Their contexts end
+// with ctx.
 type BatchFunc func(ctx context.Context, msgs []*message.Message) (handled int, err error)
 
-// BatchMiddleware is [Inbox.Middleware] for many messages: up to Config.Batch events share one transaction. When it
-// fails, half of them run, down to one event. So each event has the outcome that it would have alone.
+// BatchMiddleware is [Inbox.Middleware] for many messages: up to Config.Batch events share one transaction. Each event
+// has the outcome that it would have alone.
 //
-// The messages are consecutive ones of one partition, with one call at a time. err is nil exactly when all messages are
-// handled; else a context has ended, or it is [ErrWentBack].
+// The messages are consecutive ones of one partition, with one call at a time. If not all are handled, a context has
+// ended, or err is [ErrWentBack].
 func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 	return func(ctx context.Context, msgs []*message.Message) (handled int, err error) {
 		items := make([]*item, len(msgs))
@@ -97,8 +95,7 @@ func endOfDelivery(ctx context.Context) error {
 	return fmt.Errorf("handle events: %w", context.Cause(ctx))
 }
 
-// giveUpOrWait is for an item that failed alone. The next attempt at an item that is given up runs no handler and
-// stores the dead letter.
+// giveUpOrWait is for an item that failed alone. If it is given up, the next attempt stores its dead letter.
 func (in *Inbox) giveUpOrWait(ctx context.Context, it *item, err error) error {
 	if ctx.Err() != nil {
 		return endOfDelivery(ctx)
@@ -122,13 +119,19 @@ func (in *Inbox) giveUpOrWait(ctx context.Context, it *item, err error) error {
 	return in.cfg.Host.Wait(ctx, err, pause)
 }
 
-// attempt is counted while a record of the partition may end the process: see crash.go.
+// attempt counts itself while a record may end the process: see crash.go.
 func (in *Inbox) attempt(ctx context.Context, p *partition, items []*item) (err error) {
 	if err := in.cfg.Host.AwaitResume(ctx); err != nil {
 		return err
 	}
 	defer func() { in.cfg.Host.Attempted(ctx, err) }()
-	defer p.lockTurn(items[0])()
+	if p.runsOneByOne(items[0]) {
+		alone.Lock()
+		defer alone.Unlock()
+	} else {
+		alone.RLock()
+		defer alone.RUnlock()
+	}
 	if err := p.countAttempt(ctx, items); err != nil {
 		return err
 	}

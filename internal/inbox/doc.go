@@ -9,9 +9,31 @@
 //   - [Handle] registers a typed handler func(ctx, tx, event, data) on a [Mux];
 //   - [Inbox.BatchMiddleware] runs many messages of a partition in one transaction: the services use it;
 //   - [Inbox.Middleware] wraps any Watermill handler, with [TxFromContext], under any Router;
-//   - [Inbox.Process] runs a closure under an id, for events that do not come through Watermill. In a transaction of
-//     your own, [Inbox.MarkProcessed] records the id. [Inbox.IsProcessed] only looks: for a page, or to spare work that
-//     may be repeated.
+//   - [Inbox.Process] runs a closure under an id. [Inbox.MarkProcessed] records an id in a transaction of your own,
+//     [Inbox.IsProcessed] only looks.
+//
+// # The way of an event
+//
+// Read the files in this order. consume.go has the loop, and transaction.run the steps of a transaction.
+//
+//	inbox.go         the configuration, and the program around the inbox
+//	consume.go       messages come in, are tried together or in parts, and their outcomes are reported
+//	item.go          a message on its way
+//	transaction.go   the transaction of a batch
+//	point.go         in it: how far the database has the outcomes of a topic-partition
+//	order.go         in it: the rows of keys, and the decision about each event
+//	ids.go           in it: the rows of ids
+//	handler.go       in it: typed handlers, and what a handler finds in its context
+//	queue.go         in it: the handler's writes, and the commit
+//	deadletter.go    in it: the dead letters of events that are not applied
+//	outcome.go       outcomes, and the codes of dead letters
+//	process.go       a closure under an id
+//	replay.go        a dead letter is delivered again, as a transaction of one
+//	resume.go        parked events are resumed
+//	crash.go         a record that ends its process
+//	metrics.go       counters and times
+//	history.go       what operators can ask
+//	pause.go         consumers that an operator has paused
 //
 // # The checks, in order
 //
@@ -24,71 +46,40 @@
 // In the transaction:
 //
 //  4. The point moves behind the records, see below. The rows of the keys are locked (latest and strict).
-//  5. The id is inserted. An id that was there is a duplicate if the payload is the same, else a conflict. An event
-//     that has a dead letter is a duplicate too. An id that is older than the inbox remembers is expired. A duplicate
-//     that has the key's next version raises the key (strict): its producer's database went back.
+//  5. The id is inserted. An id that was there, or has a dead letter, is a duplicate if the payload is the same, else a
+//     conflict. An id older than the inbox remembers is expired. A duplicate that has the key's next version raises
+//     the key (strict): its producer's database went back.
 //  6. Its version is not above the key's: stale (latest and strict).
 //  7. It was given up, by 1, 3 or the attempts before: dead.
 //  8. An earlier event of the key waits as a dead letter: parked (strict).
 //  9. It has no version, and earlier events of its key had one: dead (latest and strict).
 //  10. Its version skips one: gap, which parks it (strict). It skips more than 1000: dead (latest).
 //  11. Its handler runs: applied.
-//  12. Dead letters are stored. A skipped event loses its row, because a row means applied. The keys are written, and
-//     everything is committed.
+//  12. Dead letters are stored. An event that was not applied loses its row: a row means applied. Everything is
+//     committed.
 //
 // # When a handler fails
 //
 // The transaction is rolled back, and half of its events run, down to one event; then the others. A permanent error
 // ([Permanent]) gives the event up immediately. A transient one (database or broker away, a deadlock, a full pool) is
 // tried again for as long as it lasts. Any other error is tried 5 times (Config.MaxAttempts), with pauses of 1, 2, 4
-// and 8 s, each up to a fifth shorter or longer. A handler that runs longer than 10 s (Config.HandlerTimeout) fails
-// with handler_timeout.
+// and 8 s, each up to a fifth shorter or longer.
 //
 // # Order
 //
 // Handlers run in the order of the partition. For [Latest] and [Strict] the key's row serializes transactions, also of
 // a second owner, a replay and an operator. A dead letter of a strict consumer parks the later events of its key until
-// it is replayed or discarded; a gap until the missing version is applied. Then [Replayer.ResumeParked] runs them,
-// within 5 s.
+// it is replayed or discarded, a gap until the missing version is applied. Then [Replayer.ResumeParked] runs them.
 //
 // # A database that went back
 //
 // For each topic-partition the database has a point: the offset behind the last record whose outcome it has, and when
-// the broker appended that record. The point moves in the transaction of each outcome. If it is below the owner's
-// position ([event.Origin], From), the database has lost outcomes: nothing is committed, the delivery ends with
-// [ErrWentBack], and the owner reads again from the point.
-//
-// # Files
-//
-// To follow an event, begin with [Inbox.BatchMiddleware]. The steps of its transaction are the list in transaction.run.
-// An event meets the files in this order:
-//
-//	inbox.go         the configuration, and the program around the inbox
-//	consume.go       messages come in, are tried together or in parts, and their outcomes are reported
-//	item.go          a message on its way
-//	transaction.go   the transaction of a batch, step by step
-//	point.go         in it: how far the database has the outcomes of a topic-partition
-//	order.go         in it: the rows of keys, and the decision about each event
-//	ids.go           in it: the rows of ids
-//	handler.go       in it: typed handlers, and what a handler finds in its context
-//	queue.go         in it: the handler's writes, and the commit
-//	deadletter.go    in it: the dead letters of events that are not applied
-//	outcome.go       outcomes, and the codes of dead letters
-//
-// The others:
-//
-//	process.go       a closure under an id
-//	replay.go        a dead letter is delivered again, as a transaction of one
-//	resume.go        parked events are resumed
-//	crash.go         a record that ends its process: partitions, their owners, counted attempts
-//	metrics.go       counters and times
-//	history.go       what operators can ask
-//	pause.go         consumers that an operator has paused
+// the broker appended that record. It moves in the transaction of the outcomes. If it is below the owner's position
+// ([event.Origin], From), the database has lost outcomes: nothing is committed, the delivery ends with [ErrWentBack],
+// and the owner reads again from the point.
 //
 // # Not guaranteed
 //
-// Effects outside the transaction may repeat. Write an intent and let package lease make the call. There is no order
+// Effects outside the transaction may repeat: write an intent, and let package lease make the call. There is no order
 // across keys, and none in an unordered consumer while two owners overlap.
-//
-// Memory holds the messages of current calls (package kafka: 200 and 4 MB for each partition) and their queued writes.
 package inbox

@@ -23,8 +23,8 @@ func NewMux() *Mux {
 	return &Mux{handlers: make(map[string]func(context.Context, pgx.Tx, event.Event) error)}
 }
 
-// Handle registers fn for an event. fn's writes with tx are committed together with the event's id. fn must not commit,
-// roll back or keep tx. Handle panics when the type has a handler.
+// Handle registers fn for an event. fn's writes with tx are committed together with the event's id. Handle panics when
+// the type has a handler.
 func Handle[T any](
 	m *Mux, d event.Definition[T],
 	fn func(ctx context.Context, tx pgx.Tx, e event.Event, data T) error,
@@ -47,8 +47,7 @@ func (m *Mux) Accepts(eventType string) bool { return m.handlers[eventType] != n
 // Types returns the types with a handler, sorted.
 func (m *Mux) Types() []string { return slices.Sorted(maps.Keys(m.handlers)) }
 
-// Apply runs the event's handler in the transaction of a caller who has recorded the event. An unknown type is a
-// permanent error.
+// Apply runs the event's handler in the transaction of a caller who has recorded the event.
 func (m *Mux) Apply(ctx context.Context, tx pgx.Tx, e event.Event) error {
 	if !m.Accepts(e.Type) {
 		return Permanent(fmt.Errorf("no handler for %s", e.Type))
@@ -80,8 +79,7 @@ type delivery struct {
 
 type deliveryKey struct{}
 
-// TxFromContext returns the current event's transaction. It must not be committed, rolled back or kept. ok is false
-// outside of a handler.
+// TxFromContext returns the current event's transaction, which the inbox ends. ok is false outside of a handler.
 func TxFromContext(ctx context.Context) (tx pgx.Tx, ok bool) {
 	if d, ok := ctx.Value(deliveryKey{}).(*delivery); ok {
 		return d.tx, true
@@ -97,7 +95,7 @@ func EventFromContext(ctx context.Context) (e event.Event, ok bool) {
 	return event.Event{}, false
 }
 
-// Value implements [context.Context]. A handler's outbox events follow from the event.
+// Value implements [context.Context]. Outbox events of a handler follow from its event.
 func (d *delivery) Value(key any) any {
 	switch key {
 	case deliveryKey{}:

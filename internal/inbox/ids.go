@@ -19,8 +19,7 @@ import (
 const isNew Outcome = ""
 
 // The insert waits for a transaction that has inserted the id. It inserts no event from before the horizon, nor one
-// with a dead letter, unless the inbox did not remember that, such as a conflict. For "materialized" and
-// "offset 0" see selectKeys.
+// with a dead letter that stands for its id. For "materialized" and "offset 0" see selectKeys.
 const insertIDs = `
 with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as event_times)
 insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
@@ -162,7 +161,7 @@ from unnest($2::text[], $3::timestamptz[], $4::bigint[]) as e (id, event_time, m
 where i.consumer = $1 and i.event_id = e.id and i.event_time = e.event_time`
 )
 
-// finish deletes the rows of new events whose handler did not run. It stores handler times from a millisecond on.
+// finish deletes the rows of events whose handler did not run. It stores handler times from a millisecond on.
 func (s *idSet) finish(queue *pgx.Batch) {
 	var skipped, slow []string
 	var skippedAt, slowAt []time.Time
@@ -187,9 +186,9 @@ func (s *idSet) finish(queue *pgx.Batch) {
 }
 
 func (it *item) metadata() []byte {
-	m := rowMetadata{ProcessingTime: time.Now().UTC()}
-	if it.msg != nil {
-		m.recordPlace = &recordPlace{it.origin.Group, it.origin.Topic, it.origin.Partition, it.origin.Offset}
+	m := rowMetadata{
+		Group: it.origin.Group, Topic: it.origin.Topic, Partition: it.origin.Partition, Offset: it.origin.Offset,
+		ProcessingTime: time.Now().UTC(),
 	}
 	if id := it.event.CorrelationID(); id != it.event.ID {
 		m.CorrelationID = id
@@ -199,21 +198,16 @@ func (it *item) metadata() []byte {
 }
 
 type rowMetadata struct {
-	*recordPlace
+	Group            string    `json:"group,omitempty"`
+	Topic            string    `json:"topic,omitempty"`
+	Partition        int32     `json:"partition"`
+	Offset           int64     `json:"offset"`
 	CorrelationID    string    `json:"correlation_id,omitempty"`
 	ProcessingTime   time.Time `json:"processing_time"` // by the process's clock
 	ProcessingTimeMS int64     `json:"processing_time_ms"`
 }
 
-type recordPlace struct {
-	Group     string `json:"group,omitempty"`
-	Topic     string `json:"topic,omitempty"`
-	Partition int32  `json:"partition"`
-	Offset    int64  `json:"offset"`
-}
-
-// timeless is the time of all ids without one. By ce_time, an id that comes back with another one would be applied
-// twice.
+// timeless is the time of all ids without one. An id that comes back with another ce_time must not be applied twice.
 var timeless = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Days begin here in migrations/inbox.
@@ -231,8 +225,7 @@ func idTime(id string) time.Time {
 	return timeless
 }
 
-// horizonTime is compared with the horizon. A replay passes it if it is forced, or if the event was new when its dead
-// letter was stored.
+// A replay passes the horizon if it is forced, or if the event was new when its dead letter was stored.
 func (it *item) horizonTime() time.Time {
 	if it.replay != nil && (it.replay.Remembered || it.replay.Force) {
 		return time.Now()

@@ -26,12 +26,11 @@ type Order string
 const (
 	// Unordered applies events as they come. The default.
 	Unordered Order = "unordered"
-	// Latest skips an event whose version the key has reached: for events with the whole state. A version more than 1000
-	// above the key's is a dead letter.
+	// Latest skips an event whose version the key has reached: for events with the whole state.
 	Latest Order = "latest"
-	// Strict applies versions 1, 2, 3 ... An event whose predecessor is missing, or is a dead letter, is parked until
-	// then. Events of types without a handler count too. A consumer that becomes strict later, or starts in the middle
-	// of its topic, parks every key: see AcceptGap of [Options].
+	// Strict applies versions 1, 2, 3 ... An event whose predecessor is missing or a dead letter is parked until then. A
+	// consumer that becomes strict later, or starts in the middle of its topic, parks every key: see AcceptGap of
+	// [Options].
 	Strict Order = "strict"
 )
 
@@ -53,27 +52,27 @@ type Config struct {
 	Group string
 	// Pool is the database of the handlers' writes.
 	Pool *pgxpool.Pool
-	// Accepts reports whether a type has a handler. Other events are ignored. Default: every type.
+	// Accepts reports whether a type has a handler. Default: every type.
 	Accepts func(eventType string) bool
 	// Validate checks an event. Its errors are permanent. Default: no check.
 	Validate func(event.Event) error
-	// Order is the order of a key's events. Default: Unordered.
+	// Order of a key's events. Default: Unordered.
 	Order Order
-	// OnConflict is the treatment of a processed id with another payload. Default: ConflictError.
+	// OnConflict of a processed id. Default: ConflictError.
 	OnConflict ConflictMode
 	// Batch bounds the events of a transaction. Default: 200.
 	Batch int
 	// MaxAttempts bounds attempts with an unknown error, and those that end the process. Default: 5.
 	MaxAttempts int
-	// HandlerTimeout bounds one transaction. It must be shorter than the group's rebalance timeout. Default: 10 s.
+	// HandlerTimeout bounds one transaction. The group's rebalance timeout must be longer. Default: 10 s.
 	HandlerTimeout time.Duration
-	// RetryMin and RetryMax bound the pause between attempts, which doubles. Default: 1 s and 30 s.
+	// RetryMin and RetryMax bound the pause between attempts. Default: 1 s and 30 s.
 	RetryMin, RetryMax time.Duration
 	// ResumeEvery is the time between two rounds of [Replayer.ResumeParked]. Default: 5 s.
 	ResumeEvery time.Duration
 	// Host is the program around the inbox. Default: [Standalone].
 	Host Host
-	// Log receives failed attempts and outcomes other than applied; no payload. Default: slog.Default.
+	// Log receives failed attempts and outcomes, no payload. Default: slog.Default.
 	Log *slog.Logger
 	// Registerer receives the metrics. Default: none.
 	Registerer prometheus.Registerer
@@ -121,17 +120,15 @@ func (c Config) backoff() *failure.Backoff { return &failure.Backoff{Min: c.Retr
 
 // Host is the program around the inbox. Embed [Standalone]. Several goroutines call it.
 type Host interface {
-	// AwaitResume waits while the consumer is paused: before each attempt at deliveries or at a parked event. It returns
-	// an error only if ctx has ended.
+	// AwaitResume waits while the consumer is paused, before each attempt. It returns an error only if ctx has ended.
 	AwaitResume(ctx context.Context) error
-	// Wait waits about d before the next attempt. It returns an error only if ctx, the delivery's, has ended.
+	// Wait waits about d before the next attempt. It returns an error only if ctx has ended.
 	Wait(ctx context.Context, failure error, d time.Duration) error
 	// Attempted gets the result of each transaction. It must not block.
 	Attempted(ctx context.Context, failure error)
-	// Handled gets the outcome of each delivery after its transaction. It must not block.
+	// Handled gets the outcome of each delivery. It must not block.
 	Handled(e event.Event, outcome Outcome)
-	// CopyDeadLetter runs in the transaction that stores a dead letter. Its error rolls that back, and the attempt is
-	// repeated. Parked events have no copy.
+	// CopyDeadLetter runs in the transaction that stores a dead letter, and fails it. Parked events have no copy.
 	CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.Letter) error
 }
 

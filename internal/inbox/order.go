@@ -19,14 +19,14 @@ const maxJump = 1000
 type key struct {
 	name       string
 	version    int64
-	parkedFrom *int64 // lowest version of a dead letter that holds the key; nil: none
+	parkedFrom *int64 // lowest version of its waiting dead letters
 	exists     bool   // it has a row, which is locked
 	changed    bool
 }
 
 type keys map[string]*key
 
-// of returns nil if the event's order does not matter.
+// of returns nil for an item without a key, or in an unordered consumer.
 func (ks keys) of(it *item) *key {
 	if !it.isEvent {
 		return nil
@@ -34,8 +34,8 @@ func (ks keys) of(it *item) *key {
 	return ks[it.event.Key]
 }
 
-// The rows are locked in the order of the keys, so two transactions cannot deadlock. "materialized" keeps the planner
-// from planning each call anew, "offset 0" from reading all keys while the table has no statistics.
+// The order of the keys prevents deadlocks, "materialized" that each call is planned anew, "offset 0" that all keys are
+// read while the table has no statistics.
 const selectKeys = `
 with asked as materialized (select $1::text as consumer, $2::text[] as keys)
 select k.key, s.version, s.parked_from from asked cross join unnest(asked.keys) as k (key)
@@ -85,8 +85,8 @@ var (
 	}
 )
 
-// decide returns the item's outcome, and the reason of a dead letter. With Applied, its handler is to run. The numbers
-// are those of doc.go's checks.
+// decide returns the item's outcome, and the reason of a dead letter. With Applied, its handler is to run. See doc.go
+// for the numbers.
 func (it *item) decide(order Order, k *key) (Outcome, error) {
 	version, acceptGap := it.event.Version, it.replay != nil && it.replay.AcceptGap
 	switch it.outcome { // 5
@@ -131,14 +131,13 @@ func (it *item) unlessIgnored(outcome Outcome) Outcome {
 	return outcome
 }
 
-// raise is for a known event that comes again with the key's next version: its producer's database went back.
+// raise is for a duplicate with the key's next version: its producer's database went back.
 func (k *key) raise(version int64) {
 	if version == k.version+1 && (k.parkedFrom == nil || version < *k.parkedFrom) {
 		k.version, k.changed = version, true
 	}
 }
 
-// isParked reports whether an event of the version waits behind a dead letter.
 func (k *key) isParked(version int64) bool {
 	return k.parkedFrom != nil && (version == 0 || version > *k.parkedFrom)
 }
@@ -156,7 +155,7 @@ select $1, k.* from unnest($2::text[], $3::bigint[], $4::bigint[]) as k (key, ve
 const updateKeys = insertKeys + `
 on conflict (consumer, key) do update set version = excluded.version, parked_from = excluded.parked_from`
 
-// If another transaction was first to insert a key, everything is rolled back and decided anew.
+// If another transaction inserted a key first, everything is rolled back and decided anew.
 func (ks keys) save(queue *pgx.Batch, consumer string) {
 	ks.write(queue, updateKeys, consumer, true)
 	ks.write(queue, insertKeys, consumer, false)

@@ -12,8 +12,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// ErrWentBack means that the database lost outcomes: it was restored, or a standby took over. Nothing is committed. The
-// owner reads again from the point.
+// ErrWentBack means that the database lost outcomes: it was restored, or a standby took over. Nothing is committed.
 var ErrWentBack = failure.AsTransient(errors.New("the database went back: it lost outcomes of earlier records"))
 
 // The point keeps its place while records below it come again.
@@ -22,7 +21,7 @@ update public.inbox_point
 set time = case when $5 >= next_offset then $6 else time end, next_offset = greatest(next_offset, $5)
 where consumer = $1 and topic = $2 and partition = $3 and next_offset >= $4`
 
-// Replays, and deliveries whose subscriber does not know its position, move no point.
+// Replays, and subscribers that do not know their position, move no point.
 func (t *transaction) movePoint(batch *pgx.Batch) {
 	first, last := t.items[0].origin, t.items[len(t.items)-1].origin
 	if first.From == nil {
@@ -69,5 +68,5 @@ func (in *Inbox) StorePoint(ctx context.Context, topic string, partition int32, 
 	return nil
 }
 
-// Rewound counts a topic-partition that is read again because its database or its broker went back.
+// Rewound counts a topic-partition that is read again.
 func (in *Inbox) Rewound(cause string) { in.metrics.rewinds.WithLabelValues(cause).Inc() }

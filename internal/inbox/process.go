@@ -14,8 +14,7 @@ import (
 // with [ErrExpired] for one that may be forgotten. When fn or the commit fails, nothing is written and the outcome is
 // [Failed]; call again.
 //
-// It compares no payload and no version, does not retry, and writes no dead letter. An id has 1 to 255 characters, no
-// control character; another one is an [*event.ContractError].
+// It compares no payload and no version, does not retry, and writes no dead letter. For ids see [event.ValidID].
 func (in *Inbox) Process(
 	ctx context.Context, id string, fn func(context.Context, pgx.Tx) error,
 ) (outcome Outcome, err error) {

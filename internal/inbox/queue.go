@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// handlerTx sends queued writes before the next statement that needs an answer, or before the commit.
+// handlerTx sends queued writes before the next statement that needs an answer, or with the commit.
 type handlerTx struct {
 	pgx.Tx
 	consumer   string
@@ -22,8 +22,8 @@ type handlerTx struct {
 	err        error // of a queued write
 }
 
-// Queue is tx.Exec for a write whose result the handler does not need: it saves a round trip. Its error rolls the event
-// back. In another transaction the write runs immediately.
+// Queue is tx.Exec for a write whose result the handler does not need: it saves a round trip. Its error fails the event.
+// In another transaction the write runs immediately.
 func Queue(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
 	return QueueRows(ctx, tx, nil, sql, args...)
 }
@@ -58,8 +58,8 @@ const updateMetadata = `
 update public.inbox set metadata = metadata || jsonb_build_object('caller', $4::jsonb)
 where consumer = $1 and event_id = $2 and event_time = $3`
 
-// PutMetadata stores the handler's data in the event's inbox row. A second call replaces the first. It must not contain
-// people's texts: [Lookup] and [History] show it. Its errors are permanent.
+// PutMetadata stores the handler's data in the event's inbox row, where operators see it. A second call replaces the
+// first. Its errors are permanent.
 func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error {
 	encoded, err := json.Marshal(metadata)
 	handler, is := tx.(*handlerTx)

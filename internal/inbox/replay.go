@@ -25,13 +25,13 @@ type Replayer struct {
 // NewReplayer gets the handler under the inbox's middleware.
 func NewReplayer(in *Inbox, handler message.HandlerFunc) *Replayer { return &Replayer{in, handler} }
 
-// Options are a replay's operator and settings. By is required. Progress is not called.
+// Options are a replay's operator and settings. By is required.
 type Options struct {
 	// With DryRun, Replay only decodes each dead letter and checks its contract.
 	audit.Change
-	// Force also replays events that may have been forgotten (too_old).
+	// Force also replays forgotten events (too_old).
 	Force bool
-	// AcceptGap also replays events whose version is too high (version_gap, version_jump). Skipped versions become stale.
+	// AcceptGap also replays events whose version is too high. Skipped versions become stale.
 	AcceptGap bool
 	// PerSecond bounds the dead letters per second. Default: no bound.
 	PerSecond float64
@@ -67,8 +67,7 @@ type refusal struct{ codedError }
 func refuse(code string, err error) error { return &refusal{codedError{code, err}} }
 
 // Replay runs the selected waiting dead letters, key by key in version order. One transaction handles the event,
-// settles the dead letter and writes the audit row. So an event has its effect at most once and never over newer state.
-// [Replayer.ResumeParked] runs the events parked behind it.
+// settles the dead letter and writes the audit row. [Replayer.ResumeParked] runs the events parked behind it.
 //
 // A key stops at its first failure or refusal, other keys continue. A transient error ends the replay; call it again.
 func (r *Replayer) Replay(ctx context.Context, f deadletter.Filter, o Options) error {
@@ -196,7 +195,7 @@ where consumer = $1 and key_start = $2 and state = 'waiting' and holds
     and case when version = 0 or $3 = 0 then id < $4 else (version, id) < ($3, $4) end`
 
 // lockDeadLetter locks the key, then the dead letter. A strict consumer refuses it while an earlier one of the key
-// waits, and gives up an event without a version behind one with a version.
+// waits.
 func (t *transaction) lockDeadLetter(ctx context.Context) error {
 	it := t.items[0]
 	if it.replay == nil {

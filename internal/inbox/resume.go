@@ -14,7 +14,7 @@ import (
 )
 
 // ResumeParked runs parked events when no earlier event is missing, within [Config.ResumeEvery], until ctx ends. It
-// waits while the consumer is paused, and returns nil. Several may run.
+// returns nil. Several may run.
 func (r *Replayer) ResumeParked(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := r.ResumeRound(ctx); err != nil && ctx.Err() == nil {
@@ -38,8 +38,7 @@ where k.consumer = $1 and k.key >= $2 and (k.key > $2 or $3) and k.parked_from i
             and o.version > k.version and o.version < d.version))
 order by k.key limit 1`
 
-// ResumeRound is one round of [Replayer.ResumeParked]. The error is the database's, or that of an event that could not
-// be tried; other keys have continued.
+// ResumeRound is one round of [Replayer.ResumeParked]. After the error of an event other keys have continued.
 func (r *Replayer) ResumeRound(ctx context.Context) error {
 	var key string
 	var failed error
@@ -67,8 +66,7 @@ type parkedEvent struct {
 	afterDiscarded bool
 }
 
-// An event whose last attempt is counted and has no recorded end has ended its process. The attempt takes up to
-// HandlerTimeout; its process has twice as long to record the end.
+// The last attempt takes up to HandlerTimeout, and its process has twice as long to record its end.
 const countResume = `
 with counted as (
     update public.dead_letter set attempts = attempts + 1, failed_at = clock_timestamp()
@@ -81,8 +79,8 @@ select ` + deadletter.Columns + ` from counted`
 const uncountResume = `
 update public.dead_letter set attempts = attempts - 1 where id = $1 and state = 'waiting' and class = 'parked'`
 
-// resumeOne counts the attempt before it begins, because the event may end the process, but not while another event
-// runs alone, which may end it too. An attempt that decides nothing is not counted.
+// The event may end the process. So the attempt is counted before it begins, but not while another event runs alone,
+// which may end it too. An attempt that decides nothing does not count.
 func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (sameKey bool, err error) {
 	if err := r.in.cfg.Host.AwaitResume(ctx); err != nil {
 		return false, err

@@ -15,8 +15,7 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// transaction is one attempt at some items: the outcomes of all of them are committed, or nothing. A replay has one
-// item.
+// transaction is one attempt at some items: all of their outcomes are committed, or nothing. A replay has one item.
 type transaction struct {
 	*handlerTx
 	in    *Inbox
@@ -68,7 +67,7 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 	return asTransient(err)
 }
 
-// An event without a handler needs one if its version counts, a point moves, or its dead letter is settled.
+// An ignored event needs one if its version counts, a point moves, or its dead letter is settled.
 func (in *Inbox) needsTransaction(it *item) bool {
 	return !it.ignored || in.cfg.Order != Unordered && it.event.Version > 0 || it.origin.From != nil || it.replay != nil
 }
@@ -161,8 +160,8 @@ func (t *transaction) runHandler(ctx context.Context, it *item) (err error) {
 	return errors.Join(t.err, err)
 }
 
-// The last writes travel with the commit, unless one of them may prevent it, or the last attempt timed out. They are
-// then sent before it, to separate a slow write from a slow commit. So are those of a replay.
+// The last writes travel with the commit, unless one of them may prevent it. After an attempt that timed out they are
+// sent before it, to separate a slow write from a slow commit.
 func (t *transaction) endHandling(ctx context.Context) error {
 	err := ctx.Err()
 	if first := t.items[0]; t.mustChange || first.wasLate || first.replay != nil {
@@ -172,7 +171,6 @@ func (t *transaction) endHandling(ctx context.Context) error {
 	return err
 }
 
-// finish writes what follows from the outcomes.
 func (t *transaction) finish(ctx context.Context) error {
 	t.ids.finish(&t.queue)
 	t.keys.save(&t.queue, t.consumer)

@@ -19,8 +19,7 @@ const legacyCorrelationID = "correlation_id"
 
 // Cause is the request or event that an event follows from.
 type Cause struct {
-	// CorrelationID is the same in all events that follow from one request. A first event has none:
-	// its own id is the correlation id of the events that follow.
+	// CorrelationID is the same in all events that follow from one request: the id of the first one, which has none.
 	CorrelationID string
 	// CausationID is the id of the event before; empty for a first event.
 	CausationID string
@@ -28,7 +27,7 @@ type Cause struct {
 	TraceParent, TraceState string
 }
 
-// Cause returns the cause of the events that follow. It leaves out invalid values: a handler's event must not fail.
+// Cause returns the cause of the events that follow, without invalid values.
 func (e *Event) Cause() Cause {
 	c := Cause{CorrelationID: e.CorrelationID(), CausationID: e.ID}
 	if e.span().IsValid() {
@@ -79,7 +78,7 @@ func (c Cause) Extend(extensions map[string]string) map[string]string {
 	return extended
 }
 
-// CauseKey is the key of a context's [*Cause]. A context type may answer it without [WithCause].
+// CauseKey is the key of a context's [*Cause].
 type CauseKey struct{}
 
 // WithCause returns a context whose events follow from the cause.
@@ -87,7 +86,7 @@ func WithCause(ctx context.Context, c Cause) context.Context {
 	return context.WithValue(ctx, CauseKey{}, &c)
 }
 
-// CauseFrom returns the context's cause, or the zero value. The context's own span is preferred as the parent.
+// CauseFrom returns the context's cause, or the zero value. The context's own span is the parent if there is one.
 func CauseFrom(ctx context.Context) Cause {
 	var c Cause
 	if found, ok := ctx.Value(CauseKey{}).(*Cause); ok {

@@ -48,8 +48,7 @@ type checked struct {
 	schema *jsonschema.Schema
 }
 
-// LoadSchemas compiles the files events/*.json, whose $id is an event's DataSchema. It returns all errors: invalid or
-// missing schemas, two events of one type, a topic of two sources.
+// LoadSchemas compiles the files events/*.json, whose $id is an event's DataSchema. It returns all errors.
 func LoadSchemas(files fs.FS, declared ...Declaration) (*Checker, error) {
 	return new(Checker).With(files, declared...)
 }
@@ -130,8 +129,7 @@ func checkTime(value any) error {
 }
 
 // Validate returns a [*ContractError] for an unknown type, a payload that is not JSON (UTF-8, each member once) or does
-// not fit its schema, another aggregate than the envelope's, or a broken rule of [Ruled]. It allows unknown members,
-// and any source and ce_dataschema.
+// not fit its schema, another aggregate than the envelope's, or a broken rule of [Ruled]. It allows unknown members.
 func (c *Checker) Validate(e Event) error {
 	known, ok := c.events[e.Type]
 	if !ok {

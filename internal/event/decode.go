@@ -31,8 +31,8 @@ const (
 	CodeEmptyValue      Code = "empty_value"
 )
 
-// A ContractError is why a record is not an event, or breaks the contract. It is permanent. Its text has no values of
-// the payload.
+// A ContractError is why a record is not an event, or breaks the contract. It is permanent, and has no values of the
+// payload.
 type ContractError struct {
 	Code   Code
 	Detail string
@@ -52,11 +52,10 @@ var (
 	Latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// FromMessage reads the envelope of a message, not its payload. Without [Origin] the id is in [HeaderID] and the key in
-// [HeaderSubject]. Other headers become extensions, byte for byte, except a trace header that is not text. An event
+// FromMessage reads the envelope of a message, not its payload. Other headers become extensions, byte for byte. An event
 // without ce_time gets its record's append time, else the current time.
 //
-// The error is a [*ContractError]. The event then has the readable parts, for its dead letter.
+// The error is a [*ContractError]. The event then has the readable parts.
 func FromMessage(m *message.Message) (Event, error) {
 	e := Event{
 		ID:         cmp.Or(m.Metadata[HeaderID], m.UUID),

@@ -1,13 +1,12 @@
-// Package event has the events that outbox, inbox and kafka share. An [Event] is a CloudEvents 1.0 event in binary
-// mode. It travels in a Watermill [message.Message]:
+// Package event has the events that outbox, inbox and kafka share: CloudEvents 1.0 in binary mode. An [Event] travels
+// in a Watermill [message.Message]:
 //
 //	message UUID      <-> ce_id; also written as [HeaderWatermillID]
 //	message metadata  <-> Kafka headers (ce_source, ce_type, content-type, traceparent ...)
 //	message payload   <-> record value, the JSON document itself
 //	[KeyMetadata]     <-> record key; never a header
 //
-// A [Checker] checks an event's schema and rules, in the outbox and in the inbox. A valid payload decodes into the
-// struct of its [Definition].
+// A [Checker] checks an event's schema and rules, in the outbox and in the inbox.
 package event
 
 import (
@@ -22,8 +21,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Header names of the binary mode. ce_aggregateversion is this project's extension: in the standard "sequence", a
-// string, 10 sorts before 9.
+// Header names of the binary mode. ce_aggregateversion is this project's extension.
 const (
 	HeaderID          = "ce_id"
 	HeaderSource      = "ce_source"
@@ -97,7 +95,7 @@ type Definition[T any] struct{ Declaration }
 
 // Declaration is a [Definition] without its type, for lists of them.
 type Declaration struct {
-	Type       string // ce_type: reverse DNS name with its version
+	Type       string // ce_type
 	Topic      string
 	Source     string // ce_source
 	DataSchema string // ce_dataschema: the schema's $id
@@ -115,7 +113,7 @@ func Define[T any](d Declaration) Definition[T] {
 }
 
 // New makes an event about the aggregate key, at its version (0: the key's next) and business time. The outbox adds id
-// and cause. New fails for strings that are not UTF-8.
+// and cause.
 func (d Definition[T]) New(key string, version int64, at time.Time, payload T) (Event, error) {
 	return d.Declaration.New(key, version, at, payload)
 }
@@ -133,7 +131,7 @@ func (d Declaration) New(key string, version int64, at time.Time, payload any) (
 }
 
 // Decode reads the payload of an event. It ignores unknown members and compares names letter by letter: encoding/json
-// lets an unchecked "NAME" overwrite a checked "name". Missing members are zero. The error has no values.
+// lets an unchecked "NAME" overwrite a checked "name". The error has no values.
 func (d Definition[T]) Decode(e Event) (T, error) {
 	var payload T
 	if err := json.Unmarshal(e.Data, &payload); err != nil {

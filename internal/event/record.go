@@ -15,7 +15,7 @@ var Attributes = []string{
 // Causes are the attributes among an event's extensions.
 var Causes = Attributes[len(Attributes)-4:]
 
-// MessageHeaders returns the headers of the message's record: the id, the [Attributes], the others by name.
+// MessageHeaders returns the headers of a message's record: the id, the [Attributes], the others by name.
 func MessageHeaders(msg *message.Message) []Header {
 	headers := make([]Header, 0, len(msg.Metadata)+2)
 	if msg.UUID != "" {
@@ -36,8 +36,7 @@ func MessageHeaders(msg *message.Message) []Header {
 	return headers
 }
 
-// RecordMessage returns the message of a record. The last of repeated headers counts. The id is from [HeaderID], the
-// key under [KeyMetadata].
+// RecordMessage returns the message of a record. The last of repeated headers counts.
 func RecordMessage(key []byte, headers []Header, value []byte) *message.Message {
 	msg := message.NewMessage("", value)
 	msg.Metadata = make(message.Metadata, len(headers)+1)

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Spans makes the spans of events, as OpenTelemetry names them for messaging (v1.44). A nil Spans makes none.
+// Spans makes the spans of events, named as OpenTelemetry does (v1.44). A nil Spans makes none.
 //
 //	create   PRODUCER  an event, in the trace of its cause; the event carries this span
 //	send     CLIENT    a call of the relay, linked to its events, in a trace of its own
@@ -53,7 +53,7 @@ func (s *Spans) Send(topic string, events []*Event) (end func(error)) {
 			attribute.Int("messaging.batch.message_count", len(events)))...))
 }
 
-// Process begins the span of a consumer's attempt at n events of a topic.
+// Process begins the span of a consumer's attempt at n events.
 func (s *Spans) Process(consumer, topic string, n int, event func(int) *Event) (end func(error)) {
 	links := s.linksTo(n, event)
 	if len(links) == 0 {

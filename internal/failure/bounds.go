@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Backoff returns pauses: Min, then twice the last one, up to Max. Each varies by up to a fifth, so that callers do not
-// retry together.
+// Backoff returns pauses: Min, then twice the last one, up to Max. Each varies by up to a fifth.
 type Backoff struct {
 	Min, Max time.Duration
 
@@ -42,7 +41,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 // MaxText bounds an error's text in logs and tables, in bytes.
 const MaxText = 2048
 
-// Brief shortens a text to [MaxText] bytes and appends the number of missing bytes.
+// Brief shortens a text to [MaxText] bytes and appends the number of missing bytes. The result is storable: see [Text].
 func Brief(text string) string { return Cut(text, MaxText) }
 
 // Text makes a text storable: PostgreSQL refuses NUL and invalid UTF-8.
@@ -50,7 +49,7 @@ func Text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// Cut is [Brief] with another limit. The appended note is not counted. The result is storable: see [Text].
+// Cut is [Brief] with another limit. The note is not counted.
 func Cut(text string, limit int) string {
 	text = Text(text)
 	if len(text) <= limit {

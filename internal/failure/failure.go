@@ -1,5 +1,5 @@
-// Package failure sorts errors by what to do about them: give up, wait for an outage to end, or try a few times. It
-// knows the errors of contexts, the network, TLS, mail servers and PostgreSQL. For other clients see [Mark].
+// Package failure sorts errors: give up, wait for an outage to end, or try a few times. It knows the errors of
+// contexts, the network, mail servers and PostgreSQL. For other clients see [Mark].
 package failure
 
 import "slices"
@@ -10,7 +10,7 @@ type Class string
 const (
 	// Permanent errors return with every attempt: bad bytes, a broken rule, a refused row.
 	Permanent Class = "permanent"
-	// Transient errors end with an outage: try again without limit. They never make a dead letter.
+	// Transient errors end with an outage: try again without limit.
 	Transient Class = "transient"
 	// Unknown errors may be either: try a bounded number of times.
 	Unknown Class = "unknown"
@@ -18,7 +18,7 @@ const (
 	Cancelled Class = "cancelled"
 )
 
-// Verdict is a class, with a stable code for logs and metrics, such as sql_40001, smtp_550 or [CodeUnknown].
+// Verdict is a class, with a stable code for logs, such as sql_40001, smtp_550 or [CodeUnknown].
 type Verdict struct {
 	Class Class
 	Code  string
@@ -60,10 +60,8 @@ func Classify(err error) Class { return Examine(err).Class }
 // Examine returns the verdict on err; [Unknown] by default. Do not pass nil.
 //
 // The outermost known error or mark decides. Of joined errors the first class of cancelled, transient, permanent,
-// unknown decides, so an outage never makes a dead letter.
-//
-// A deadline is Unknown: an event whose handler is always late must become a dead letter. A deadline of a connection
-// attempt is Transient.
+// unknown decides, so an outage never makes a dead letter. A deadline is Unknown: an event whose handler is always late
+// must become a dead letter.
 func Examine(err error) Verdict {
 	for at := err; at != nil; {
 		if verdict, known := examineOne(at); known {

@@ -28,16 +28,14 @@ const (
 // transaction that records the event. It fails if the intent exists.
 const Intent = `insert into lease (handler, event_id) values ($1, $2)`
 
-// ErrStale is returned by a step of a claim that has lost its lease: no row changed. It is also the cause of the
-// attempt's cancelled context.
+// ErrStale is the error of a step of a claim that has lost its lease, and the cause of its cancelled context.
 var ErrStale = errors.New("stale_lease")
 
 type undoneError struct{ error }
 
 func (e *undoneError) Unwrap() error { return e.error }
 
-// Undone marks an error after [Claim.Begin]: the effect has certainly not happened. Otherwise the outcome is uncertain.
-// Undone returns nil for nil.
+// Undone marks an error after [Claim.Begin]: the effect has certainly not happened. It returns nil for nil.
 func Undone(err error) error {
 	if err == nil {
 		return nil
@@ -49,8 +47,7 @@ type skipError struct{ reason string }
 
 func (e *skipError) Error() string { return e.reason }
 
-// Skip returns the error of an effect that must not be carried out. The reason must not contain personal data. After
-// [Claim.Begin] the error needs [Undone].
+// Skip returns the error of an effect that must not be carried out. The reason must not contain personal data.
 func Skip(reason string) error { return &skipError{reason} }
 
 // Claim is a lease on one row. Only one goroutine may use it at a time.
@@ -77,8 +74,8 @@ where handler = $1 and event_id = (
     order by due_at limit 1 for update skip locked)
 returning event_id, attempts, clock_timestamp()`
 
-// Claim claims the row that has been due the longest; nil if no row is due. ctx does not cancel it: the server may
-// still carry out a cancelled claim.
+// Claim claims the row that has been due the longest; nil if no row is due. ctx does not cancel it: a cancelled claim
+// may still happen.
 func (r *Runner) Claim(ctx context.Context) (*Claim, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
 	defer cancel()
@@ -109,11 +106,10 @@ const beginRow = `
 update lease set state = 'submitting', due_at = clock_timestamp() + make_interval(secs => $4)
 where handler = $1 and event_id = $2 and token = $3 and state = 'claimed' and due_at > clock_timestamp()`
 
-// Begin is the point of no return. Call it right before the step that cannot be taken back, and take the step only if
-// it returns nil. It renews the lease, which then outlasts the effect's timeout, or returns [ErrStale].
+// Begin is the point of no return. Take the step that cannot be taken back only if it returns nil. It renews the lease,
+// which then outlasts the effect's timeout, or returns [ErrStale].
 //
-// The lease's time counts from before the statement, on the local monotonic clock. A process that is stopped between
-// commit and answer gets an error.
+// The lease's time counts from before the statement: a process that is stopped between commit and answer gets an error.
 func (c *Claim) Begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.runner.cfg.Settings.Lease-c.runner.cfg.Timeout)
 	defer cancel()

@@ -12,8 +12,7 @@ const reopenRows = `
 update lease set state = 'pending', attempts = 0, due_at = clock_timestamp(), token = null, ended_at = null
 where handler = $1 and event_id = any($2) and state in ('failed', 'skipped', 'uncertain')`
 
-// Reopen makes failed, skipped and uncertain rows due now, with all attempts. The effect of an uncertain row may happen
-// twice.
+// Reopen makes failed, skipped and uncertain rows due now, with all attempts.
 func Reopen(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) error {
 	if _, err := tx.Exec(ctx, reopenRows, handler, eventIDs); err != nil {
 		return fmt.Errorf("reopen leases: %w", err)

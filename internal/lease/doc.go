@@ -14,21 +14,18 @@
 //
 // # Guarantees
 //
-// One worker at a time holds the lease of a row. Each claim has a new token. A statement with an old token changes no
-// row and returns [ErrStale]. All times are the database's clock_timestamp. The local clock measures only how long its
-// own call of Begin took.
+// One worker at a time holds the lease of a row. A statement with the token of an older claim changes no row and returns
+// [ErrStale]. All times are the database's.
 //
 // Heartbeats renew a lease. [Runner.Sweep] ends the leases of workers that vanished:
 //
 //   - A row in claimed becomes pending: its effect has not begun. It fails when its attempts are used up.
 //   - A row in submitting is in doubt. Under [Park], the default, it becomes uncertain: the effect happens at most once
-//     per intent. Under [Resend] it becomes pending while attempts are left: the effect happens at least once unless it
-//     is refused for good, and at most once more than the row's number of doubts.
+//     per intent. Under [Resend] it becomes pending while attempts are left: the effect happens at least once, and at
+//     most once more than the row's number of doubts.
 //
 // # Not guaranteed
 //
-// A row cannot stop an effect outside. A process that is stopped between Begin and the effect for longer than its lease
-// has its effect when it wakes up. Give the effect a deadline on the connection, shorter than the lease.
-//
-// Effects have no order. Rows that are done or skipped stay for [Settings].Retention; without one, forever.
+// A process that is stopped between Begin and the effect for longer than its lease has its effect when it wakes up.
+// Give the effect a deadline on the connection, shorter than the lease. Effects have no order.
 package lease

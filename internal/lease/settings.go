@@ -56,8 +56,8 @@ type Effect struct {
 	//	transient                            tried again soon; the attempt does not count, and the worker pauses
 	//	any other                            tried again after a growing pause, until the attempts are used up
 	//
-	// After Begin the table holds for errors marked with [Undone]. Any other error, and a panic, leaves the outcome
-	// uncertain. ctx ends with Timeout or when the lease is lost, not with the process's shutdown.
+	// After Begin the table holds for errors marked with [Undone]. Any other error, and a panic, is uncertain. ctx ends
+	// with Timeout or the lease, not with the process's shutdown.
 	Do func(ctx context.Context, c *Claim) error
 	// Done, if set, runs in the transaction that records the effect. at is the database's clock.
 	Done func(ctx context.Context, tx pgx.Tx, c *Claim, at time.Time) error

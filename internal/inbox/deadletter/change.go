@@ -25,9 +25,8 @@ update public.dead_letter
 set edited_headers = $2, edited_payload = $3, edited_by = $4, edited_at = clock_timestamp()
 where id = $1`
 
-// Edit replaces parts of a waiting dead letter's record for the next replay, which checks them. The original stays
-// readable. A later edit adds to an earlier one, and must have its EditedAt, or the error is [CodeEditedSince]: two
-// operators do not overwrite each other's edits.
+// Edit replaces parts of a waiting dead letter's record for the next replay, which checks them. The original stays. A
+// later edit adds to an earlier one, and must have its EditedAt, or the error is [CodeEditedSince].
 func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l Letter, err error) {
 	if len(e.Set) == 0 && e.Payload == nil {
 		return l, &Error{CodeNothingToEdit, "neither headers nor payload are given"}
@@ -97,11 +96,9 @@ func (s *Store) Count(ctx context.Context, f Filter) (n int64, err error) {
 	return n, nil
 }
 
-// Discard settles waiting dead letters without handling them. They stop holding their keys. A version counts as applied
-// when it is the key's next, and the key's parked events are resumed.
-//
-// Discard works in chunks; after an error, another call continues. It refuses a filter that selects everything with
-// [CodeMissingFilter].
+// Discard settles waiting dead letters without handling them. They stop holding their keys, whose parked events are
+// resumed. It works in chunks; after an error, another call continues. It refuses a filter that selects everything
+// with [CodeMissingFilter].
 func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Result, error) {
 	result := audit.Result{DryRun: c.DryRun}
 	if err := f.check(); err != nil {

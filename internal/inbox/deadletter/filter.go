@@ -25,7 +25,7 @@ type Filter struct {
 	After int64 `json:"-"`
 }
 
-// Selective reports whether the filter excludes any dead letter. A time that all of them meet excludes none.
+// Selective reports whether the filter excludes any dead letter.
 func (f Filter) Selective() bool {
 	return len(f.IDs) > 0 || f.Consumer != "" || f.Type != "" || f.Key != "" || f.EventID != "" || f.Code != "" ||
 		f.Error != "" || f.Since.Year() >= 2000 || !f.Until.IsZero() && f.Until.Before(time.Now())
@@ -41,7 +41,7 @@ func (f Filter) check() error {
 	return nil
 }
 
-// Where returns the filter without Limit as an SQL condition on public.dead_letter. Its arguments count from first.
+// Where returns the filter without Limit as an SQL condition. Its arguments count from first.
 func (f Filter) Where(first int) (condition string, args []any) {
 	parts := []string{"true"}
 	add := func(holds bool, format string, arg any) {

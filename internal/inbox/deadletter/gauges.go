@@ -32,10 +32,7 @@ cross join lateral (
     ) x
 ) w`
 
-// Measure counts the consumers' waiting dead letters, by state: dead (given up) or parked, from the table:
-//
-//	dead_letters_waiting{consumer,state}          how many; counted up to 100,000
-//	dead_letters_oldest_seconds{consumer,state}   since the oldest of them first failed; 0 if there is none
+// Measure returns the gauges dead_letters_waiting and dead_letters_oldest_seconds, from the table.
 func Measure(ctx context.Context, db audit.Querier, consumers []string) ([]prometheus.Metric, error) {
 	rows, _ := db.Query(ctx, countWaiting, consumers)
 	var metrics []prometheus.Metric

@@ -30,8 +30,7 @@ const Kind = "dead_letter"
 // Header is one record header.
 type Header = event.Header
 
-// Letter is a record that a consumer gave up or parked. A list has at most 1,024 bytes of its key and 1,000 characters
-// of its error, without headers and payload.
+// Letter is a record that a consumer gave up or parked. In a list, key and error are cut, headers and payload missing.
 type Letter struct {
 	ID        int64  `json:"id"`
 	Consumer  string `json:"consumer"`
@@ -119,10 +118,10 @@ const CopyType = "twinbox.dead-letter.v1"
 // copiedPrefix begins the record's attributes in a copy, such as dlq_ce_type.
 const copiedPrefix = "dlq_"
 
-// Copy returns the dead letter as an event for other tools, written by source. The event has its own id and type and
-// follows from the dead event. It has the record's payload byte for byte, or null for an empty one. It has the record's
-// key, or the event's id for a key that is not text of 1 to 1024 bytes. It keeps headers that are text, the last of two with one
-// name; attributes get the prefix dlq_. The reason has KIP-1191's header names where there are any.
+// Copy returns the dead letter as an event for other tools, written by source. It has its own id and type, follows from
+// the dead event, and has the record's payload, or null for an empty one. It has the record's key, or the event's id for
+// a key that cannot be an event's. It keeps headers that are text; attributes get the prefix dlq_. The reason has the
+// header names of KIP-1191.
 func (l Letter) Copy(source string) event.Event {
 	headers := map[string]string{}
 	for _, h := range l.Headers {

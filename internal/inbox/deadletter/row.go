@@ -95,8 +95,7 @@ func LockKeys(ctx context.Context, tx pgx.Tx, ids ...int64) error {
 	return nil
 }
 
-// Lock reads a waiting dead letter and locks first its key and then the dead letter. The error is [ErrNotWaiting] if
-// there is none.
+// Lock locks a waiting dead letter's key, then the dead letter, and returns it, or [ErrNotWaiting].
 func Lock(ctx context.Context, tx pgx.Tx, id int64) (Letter, error) {
 	if err := LockKeys(ctx, tx, id); err != nil {
 		return Letter{}, err
@@ -110,8 +109,8 @@ select ` + Columns + ` from public.dead_letter
 where consumer = $1 and state = 'waiting' and (key_start, version, id) > ($2, $3, $4) and %s
 order by key_start, version, id limit 1`
 
-// Next returns the consumer's first selected dead letter behind a position, by key, version and id. The error is
-// [ErrNotWaiting] if there is none.
+// Next returns the consumer's first selected dead letter behind a position, by key, version and id, or
+// [ErrNotWaiting].
 func Next(ctx context.Context, db audit.Querier, behind Letter, f Filter) (Letter, error) {
 	condition, args := f.Where(5)
 	position := []any{behind.Consumer, KeyStart(notNull(behind.Key)), behind.Version, behind.ID}
@@ -138,8 +137,8 @@ set parked_from = (select min(d.version) from public.dead_letter d
     version = case when $4 and k.version + 1 = $5 then $5 else k.version end
 where k.consumer = $1 and k.key = $3`
 
-// ReleaseKeys updates the keys of settled dead letters, in the transaction that settles them. Dead letters of a key are
-// in version order. passed means that the versions count, although the events were not applied.
+// ReleaseKeys updates the keys of settled dead letters, which are in version order. passed means that the versions count
+// although the events were not applied.
 func ReleaseKeys(ctx context.Context, tx pgx.Tx, passed bool, letters ...Letter) error {
 	batch := &pgx.Batch{}
 	for _, l := range letters {

@@ -41,8 +41,7 @@ func (s *Store) Summaries(ctx context.Context, f Filter) ([]Letter, error) {
 	return list(ctx, s, f, selectSummaries, Scan)
 }
 
-// Get returns a dead letter, with its record if content is set, and the actions on it, oldest first. The error is an
-// [*Error] with [CodeNotFound] if there is none.
+// Get returns a dead letter, with its record if content is set, and the actions on it, oldest first.
 func (s *Store) Get(ctx context.Context, id int64, content bool) (Letter, []audit.Action, error) {
 	l, err := get(ctx, s.pool, id, "")
 	if err != nil {

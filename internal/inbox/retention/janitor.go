@@ -20,11 +20,9 @@ import (
 // Config configures a janitor. Pool and Retention are required.
 type Config struct {
 	Pool *pgxpool.Pool
-	// Retention is how long an event is remembered, from its own time. The inbox forgets whole days, so it is up to a day
-	// more, and longer on days without newer events.
+	// Retention is how long an event is remembered, from its own time, or longer.
 	Retention time.Duration
-	// Check returns an error while a topic may deliver a forgotten event: then the inbox forgets nothing. Default:
-	// Retention is trusted.
+	// Check returns an error while a topic may deliver a forgotten event: then the inbox forgets nothing. Default: nil.
 	Check func(context.Context) error
 	// Every is the time between two rounds. Default: 1 h.
 	Every time.Duration

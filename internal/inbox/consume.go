@@ -155,14 +155,12 @@ func (in *Inbox) report(items ...*item) {
 }
 
 func (in *Inbox) logOutcome(it *item) {
-	level := slog.LevelInfo
+	level := slog.LevelWarn
 	switch {
-	case it.isDeadLetter():
-		level = slog.LevelError
-	case it.outcome == Applied || it.outcome == Ignored:
+	case it.outcome == Applied, it.outcome == Ignored:
 		level = slog.LevelDebug
-	case it.outcome == Stale && in.cfg.Order == Strict, it.outcome != Duplicate && it.outcome != Stale:
-		level = slog.LevelWarn
+	case it.outcome == Duplicate, it.outcome == Stale && in.cfg.Order != Strict:
+		level = slog.LevelInfo
 	}
 	if !in.log.Enabled(it.ctx, level) {
 		return

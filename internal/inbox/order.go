@@ -85,8 +85,8 @@ var (
 	}
 )
 
-// decide returns the item's outcome, and the reason of a dead letter. With Applied, its handler is to run. See doc.go
-// for the numbers.
+// decide returns the item's outcome, and the reason of a dead letter. Applied means that its handler is to run. See
+// doc.go for the numbers.
 func (it *item) decide(order Order, k *key) (Outcome, error) {
 	version, acceptGap := it.event.Version, it.replay != nil && it.replay.AcceptGap
 	switch it.outcome { // 5
@@ -103,7 +103,7 @@ func (it *item) decide(order Order, k *key) (Outcome, error) {
 	switch {
 	case k == nil, version == 0 && it.ignored:
 	case version > 0 && version <= k.version: // 6
-		return it.unlessIgnored(Stale), nil
+		return Stale, nil
 	case it.givenUpFor != nil: // 7, and not 8: the dead letter has its own reason
 	case it.replay == nil && order == Strict && k.isParked(version): // 8
 		return Parked, errParked
@@ -121,14 +121,7 @@ func (it *item) decide(order Order, k *key) (Outcome, error) {
 	if k != nil && version > 0 {
 		k.version, k.changed = version, true
 	}
-	return it.unlessIgnored(Applied), nil // 11
-}
-
-func (it *item) unlessIgnored(outcome Outcome) Outcome {
-	if it.ignored {
-		return Ignored
-	}
-	return outcome
+	return Applied, nil // 11
 }
 
 // raise is for a duplicate with the key's next version: its producer's database went back.

@@ -105,31 +105,28 @@ func (t *transaction) begin(ctx context.Context) error {
 	return t.ids.compare(ctx, t)
 }
 
-func (t *transaction) runItems(ctx context.Context) error {
+// runItems decides about each item, and runs its handler or stores its dead letter.
+func (t *transaction) runItems(ctx context.Context) (err error) {
 	for _, it := range t.items {
-		if err := t.runItem(ctx, it, t.keys.of(it)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *transaction) runItem(ctx context.Context, it *item, k *key) error {
-	var reason error
-	switch it.outcome, reason = it.decide(t.in.cfg.Order, k); it.outcome {
-	case Applied:
-		return t.runHandler(ctx, it)
-	case Gap, Parked, Dead, Conflict, Expired:
+		k := t.keys.of(it)
+		var reason error
+		it.outcome, reason = it.decide(t.in.cfg.Order, k)
 		switch {
-		case it.replay == nil:
-			return t.storeDeadLetter(ctx, it, k, reason)
+		case reason != nil && it.replay == nil:
+			err = t.storeDeadLetter(ctx, it, k, reason)
 		case it.outcome == Dead:
-			return reason
+			err = reason
+		case reason != nil:
+			err = refuse(codeOf(reason), reason)
+		case it.ignored:
+			it.outcome = Ignored
+		case it.outcome == Applied:
+			err = t.runHandler(ctx, it)
+		case it.outcome == Stale && it.comesAgain: // the later one must not be its duplicate
+			err = errComesAgain
 		}
-		return refuse(codeOf(reason), reason)
-	case Stale:
-		if it.comesAgain { // the later one must not be its duplicate
-			return errComesAgain
+		if err != nil {
+			return err
 		}
 	}
 	return nil

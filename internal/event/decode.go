@@ -52,8 +52,8 @@ var (
 	Latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// FromMessage reads the envelope of a message, not its payload. Other headers become extensions, byte for byte. An event
-// without ce_time gets its record's append time, else the current time.
+// FromMessage reads the envelope of a message, not its payload. Other headers become extensions, byte for byte. Without
+// ce_time, the time is that of the record, else the current one.
 //
 // The error is a [*ContractError]. The event then has the readable parts.
 func FromMessage(m *message.Message) (Event, error) {
@@ -141,16 +141,6 @@ func (e *Event) check(m *message.Message) error {
 		return &ContractError{CodeEmptyValue, "the record has no value"}
 	}
 	return nil
-}
-
-// IsAttribute reports whether a metadata name is for a field of the [Event] or for transport state.
-func IsAttribute(name string) bool {
-	switch name {
-	case HeaderID, HeaderSource, HeaderType, HeaderSpecVersion, HeaderTime, HeaderSubject, HeaderVersion,
-		HeaderDataSchema, HeaderPosition, HeaderContentType, HeaderWatermillID, KeyMetadata:
-		return true
-	}
-	return false
 }
 
 // ValidID returns a [*ContractError] unless the id has 1 to [MaxIDLength] characters of UTF-8, no control characters.

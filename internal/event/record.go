@@ -15,6 +15,12 @@ var Attributes = []string{
 // Causes are the attributes among an event's extensions.
 var Causes = Attributes[len(Attributes)-4:]
 
+// IsAttribute reports whether a metadata name is for a field of the [Event] or for transport state.
+func IsAttribute(name string) bool {
+	return name == HeaderID || name == HeaderWatermillID || name == KeyMetadata ||
+		slices.Contains(Attributes, name) && !slices.Contains(Causes, name)
+}
+
 // MessageHeaders returns the headers of a message's record: the id, the [Attributes], the others by name.
 func MessageHeaders(msg *message.Message) []Header {
 	headers := make([]Header, 0, len(msg.Metadata)+2)

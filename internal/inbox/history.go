@@ -97,8 +97,8 @@ cross join lateral (
 // History returns the applied events of a type, newest first.
 //
 // It reads at most the newest 200,000 rows of each consumer between Since and Until, because no index has the type: it
-// would cost each insert 22 % more WAL. If fewer than Limit events were found, unread is the time of the newest row that
-// is left, else nil; to continue, set Until to the next millisecond.
+// would cost each insert 22 % more WAL. If fewer than Limit events were found, unread is the time of the newest row
+// that is left, else nil; to continue, set Until to the next millisecond.
 func History(
 	ctx context.Context, q audit.Querier, f HistoryFilter,
 ) (found []Remembered, unread *time.Time, err error) {

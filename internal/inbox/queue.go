@@ -22,8 +22,8 @@ type handlerTx struct {
 	err        error // of a queued write
 }
 
-// Queue is tx.Exec for a write whose result the handler does not need: it saves a round trip. Its error fails the event.
-// In another transaction the write runs immediately.
+// Queue is tx.Exec for a write whose result the handler does not need: it saves a round trip. Its error fails the
+// event. In another transaction the write runs immediately.
 func Queue(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
 	return QueueRows(ctx, tx, nil, sql, args...)
 }

@@ -14,8 +14,8 @@
 //
 // # Guarantees
 //
-// One worker at a time holds the lease of a row. A statement with the token of an older claim changes no row and returns
-// [ErrStale]. All times are the database's.
+// One worker at a time holds the lease of a row. A statement with the token of an older claim changes no row and
+// returns [ErrStale]. All times are the database's.
 //
 // Heartbeats renew a lease. [Runner.Sweep] ends the leases of workers that vanished:
 //

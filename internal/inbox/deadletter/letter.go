@@ -118,10 +118,10 @@ const CopyType = "twinbox.dead-letter.v1"
 // copiedPrefix begins the record's attributes in a copy, such as dlq_ce_type.
 const copiedPrefix = "dlq_"
 
-// Copy returns the dead letter as an event for other tools, written by source. It has its own id and type, follows from
-// the dead event, and has the record's payload, or null for an empty one. It has the record's key, or the event's id for
-// a key that cannot be an event's. It keeps headers that are text; attributes get the prefix dlq_. The reason has the
-// header names of KIP-1191.
+// Copy returns the dead letter as an event for other tools, written by source. It has its own id and type and follows
+// from the dead event. It has the record's payload, or null for an empty one, and the record's key, or the event's id
+// for a key that cannot be an event's. It keeps headers that are text; attributes get the prefix dlq_. The reason has
+// the header names of KIP-1191.
 func (l Letter) Copy(source string) event.Event {
 	headers := map[string]string{}
 	for _, h := range l.Headers {

@@ -137,8 +137,8 @@ set parked_from = (select min(d.version) from public.dead_letter d
     version = case when $4 and k.version + 1 = $5 then $5 else k.version end
 where k.consumer = $1 and k.key = $3`
 
-// ReleaseKeys updates the keys of settled dead letters, which are in version order. passed means that the versions count
-// although the events were not applied.
+// ReleaseKeys updates the keys of settled dead letters, which are in version order. passed means that the versions
+// count although the events were not applied.
 func ReleaseKeys(ctx context.Context, tx pgx.Tx, passed bool, letters ...Letter) error {
 	batch := &pgx.Batch{}
 	for _, l := range letters {

@@ -28,7 +28,8 @@ func TestATopicWithoutALimitIsRefusedInPlainWords(t *testing.T) {
 		},
 	}.Check(t.Context())
 	require.EqualError(t, err, "inbox requirement retention_too_short: an event of the topic endless could come "+
-		"again after the inbox has forgotten it: set the topic's cleanup.policy to delete and its retention.ms below 691200000 (192h0m0s)")
+		"again after the inbox has forgotten it: set the topic's cleanup.policy to delete and "+
+		"its retention.ms below 691200000 (192h0m0s)")
 }
 
 func TestRequirements(t *testing.T) {

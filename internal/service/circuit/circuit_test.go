@@ -83,7 +83,7 @@ func TestAnOutageIsSaidOnceAndItsEndOnce(t *testing.T) {
 	})
 	lines := strings.Split(strings.TrimSpace(s.log.String()), "\n")
 	require.Len(t, lines, 2, s.log.String())
-	require.Contains(t, lines[0], `msg="dependency is down" dependency=database code=net_ECONNREFUSED`)
+	require.Contains(t, lines[0], `msg="dependency is down" dependency=database code=network`)
 	require.Contains(t, lines[1], `msg="dependency is back" dependency=database after=1m0`)
 }
 

@@ -131,7 +131,7 @@ func TestAConsumerHasHandlersOrAHandler(t *testing.T) {
 			"open consumer c: want either Handlers, or a Handler and its Types", name)
 	}
 	nameless := eventing.Consumer{Topic: "t", Handlers: inbox.NewMux()}
-	require.ErrorContains(t, b.node.Consume(nameless), "consumer is missing")
+	require.ErrorContains(t, b.node.Consume(nameless), "a consumer and a pool are required")
 }
 
 func TestTwoConsumersOfAServiceHaveTwoNames(t *testing.T) {

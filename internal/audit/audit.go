@@ -81,7 +81,7 @@ where ($1 = '' or operator = $1) and ($2 = '' or verb = $2) and ($3 = '' or kind
 group by coalesce(detail ->> '` + DetailDeed + `', id::text), operator, verb, kind, reason, before, after, detail
 order by id desc limit nullif($7, 0)`
 
-// Find returns the selected actions, oldest first. Actions of one [Change.Deed] that ended alike are one.
+// Find returns the selected actions, oldest first. Those of one [Change.Deed] that ended alike are one.
 func Find(ctx context.Context, q Querier, f Filter) ([]Action, error) {
 	rows, _ := q.Query(ctx, selectActions, f.By, f.Verb, f.Kind, f.Subject, f.Since, f.Until, f.Limit)
 	actions, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Action])

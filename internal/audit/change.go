@@ -13,7 +13,7 @@ type Change struct {
 	DryRun     bool
 	// Deed, if set, is an id that the actions of one change share.
 	Deed string
-	// Progress, if set, gets the number of changed things and the total; 0 is unknown.
+	// Progress, if set, gets the number of changed things and the total.
 	Progress func(done, total int64)
 }
 
@@ -28,7 +28,7 @@ func (c Change) Action(verb, kind, subject, before, after string) Action {
 	}
 }
 
-// ReportProgress calls Progress, if set; a total of 0 is unknown.
+// ReportProgress calls Progress, if set. A total of 0 is unknown.
 func (c Change) ReportProgress(done, total int64) {
 	if c.Progress != nil {
 		c.Progress(done, total)
@@ -51,7 +51,7 @@ func (c Change) Make(ctx context.Context, db Beginner, change func(tx pgx.Tx) (A
 	})
 }
 
-// MakeMany is [Change.Make] for a change of many things, with the actions of [Change.Action].
+// MakeMany is [Change.Make] for many things, with the actions of [Change.Action].
 func (c Change) MakeMany(ctx context.Context, db Beginner, change func(tx pgx.Tx) ([]Action, error)) error {
 	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		actions, err := change(tx)

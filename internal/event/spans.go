@@ -14,7 +14,7 @@ import (
 //
 //	create   PRODUCER  an event, in the trace of its cause; the event carries this span
 //	send     CLIENT    a call of the relay, linked to its events, in a trace of its own
-//	process  CONSUMER  an attempt of a consumer, linked to its events; in the trace of the event if it is the only one
+//	process  CONSUMER  an attempt of a consumer, linked to its events; in the trace of its event if there is one
 //
 // Only sampled traces get a span or a link. A span has at most 128 links.
 type Spans struct{ tracer trace.Tracer }

@@ -24,7 +24,7 @@ const CodeNetwork = "network"
 
 var network = Verdict{Transient, CodeNetwork}
 
-// systemErrors end with an outage of a connection or route, or a shortage on the machine.
+// systemErrors end with an outage of a connection, or a shortage on the machine.
 var systemErrors = []syscall.Errno{
 	syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE, syscall.ENOTCONN, syscall.ETIMEDOUT,
 	syscall.EHOSTUNREACH, syscall.EHOSTDOWN, syscall.ENETUNREACH, syscall.ENETDOWN, syscall.ENETRESET,
@@ -32,8 +32,8 @@ var systemErrors = []syscall.Errno{
 	syscall.EAGAIN, syscall.EINTR,
 }
 
-// answers sorts PostgreSQL's codes (appendix A) and mail servers' (RFC 5321, RFC 3463) by prefix. The first match
-// decides. Others stay unknown: a missing table (42) may be a migration that has not yet run.
+// answers sorts the codes of PostgreSQL (appendix A) and of mail servers (RFC 5321, RFC 3463) by prefix. The first
+// match decides. Others are unknown: a missing table (42) may be a migration that has not run.
 var answers = []struct {
 	class    Class
 	prefixes []string
@@ -136,8 +136,8 @@ func examineConnection(cause error) Verdict {
 	return network
 }
 
-// connBusy is pgx's text for a connection that another goroutine uses. pgx calls it safe to retry, but its cause, a
-// shared transaction, fails each time.
+// connBusy is pgx's text for a connection that another goroutine uses. Its cause, a shared transaction, fails each
+// time.
 const connBusy = "conn busy"
 
 func isUnsent(err error) bool {

@@ -8,7 +8,7 @@
 //
 //   - [Handle] registers a typed handler func(ctx, tx, event, data) on a [Mux];
 //   - [Inbox.BatchMiddleware] runs many messages of a partition in one transaction: the services use it;
-//   - [Inbox.Middleware] wraps any Watermill handler, with [TxFromContext], under any Router;
+//   - [Inbox.Middleware] wraps any Watermill handler under any Router;
 //   - [Inbox.Process] runs a closure under an id. [Inbox.MarkProcessed] records an id in a transaction of your own,
 //     [Inbox.IsProcessed] only looks.
 //
@@ -17,18 +17,18 @@
 // Read the files in this order. consume.go has the loop, and transaction.run the steps of a transaction.
 //
 //	inbox.go         the configuration, and the program around the inbox
-//	consume.go       messages come in, are tried together or in parts, and their outcomes are reported
+//	consume.go       messages come in and are tried, together or in parts
 //	item.go          a message on its way
 //	transaction.go   the transaction of a batch
 //	point.go         in it: how far the database has the outcomes of a topic-partition
-//	order.go         in it: the rows of keys, and the decision about each event
+//	order.go         in it: the rows of keys, and the decision
 //	ids.go           in it: the rows of ids
-//	handler.go       in it: typed handlers, and what a handler finds in its context
-//	queue.go         in it: the handler's writes, and the commit
-//	deadletter.go    in it: the dead letters of events that are not applied
+//	handler.go       in it: typed handlers, and their context
+//	queue.go         in it: the handlers' writes, and the commit
+//	deadletter.go    in it: the dead letters
 //	outcome.go       outcomes, and the codes of dead letters
 //	process.go       a closure under an id
-//	replay.go        a dead letter is delivered again, as a transaction of one
+//	replay.go        a dead letter is tried again
 //	resume.go        parked events are resumed
 //	crash.go         a record that ends its process
 //	metrics.go       counters and times
@@ -68,7 +68,7 @@
 // # Order
 //
 // Handlers run in the order of the partition. For [Latest] and [Strict] the key's row serializes transactions, also of
-// a second owner, a replay and an operator. A dead letter of a strict consumer parks the later events of its key until
+// a second owner, a replay and an operator. In a strict consumer a dead letter parks the later events of its key until
 // it is replayed or discarded, a gap until the missing version is applied. Then [Replayer.ResumeParked] runs them.
 //
 // # A database that went back

@@ -116,7 +116,7 @@ func (c Config) validate() error {
 	return nil
 }
 
-func (c Config) backoff() *failure.Backoff { return &failure.Backoff{Min: c.RetryMin, Max: c.RetryMax} }
+func (c Config) backoff() failure.Backoff { return failure.Backoff{Min: c.RetryMin, Max: c.RetryMax} }
 
 // Host is the program around the inbox. Embed [Standalone]. Several goroutines call it.
 type Host interface {

@@ -46,7 +46,7 @@ type attemptResult struct {
 
 // newItem gives up a message that is not an event or breaks its contract.
 func (in *Inbox) newItem(msg *message.Message, next message.HandlerFunc) *item {
-	it := &item{ctx: msg.Context(), msg: msg, next: next, started: time.Now(), backoff: *in.cfg.backoff()}
+	it := &item{ctx: msg.Context(), msg: msg, next: next, started: time.Now(), backoff: in.cfg.backoff()}
 	it.outcome = Failed
 	it.origin, _ = event.OriginFrom(it.ctx)
 	it.origin.Group = cmp.Or(it.origin.Group, in.cfg.Group)
@@ -55,10 +55,10 @@ func (in *Inbox) newItem(msg *message.Message, next message.HandlerFunc) *item {
 	}
 	var err error
 	it.event, err = event.FromMessage(msg)
-	if it.isEvent = err == nil; it.isEvent {
-		if it.ignored = !in.cfg.Accepts(it.event.Type); !it.ignored {
-			err = in.cfg.Validate(it.event)
-		}
+	it.isEvent = err == nil
+	it.ignored = it.isEvent && !in.cfg.Accepts(it.event.Type)
+	if it.hasRow() {
+		err = in.cfg.Validate(it.event)
 	}
 	if err != nil {
 		it.givenUpFor = Permanent(err)

@@ -57,8 +57,10 @@ func (c *verifyCommand) Run(ctx context.Context, to *streams, at *Connection) er
 	var worst error
 	look := func() error {
 		report, err := system.Verify(ctx, func(s verify.Service) verify.Config {
+			show := to.progress(s.Name)
 			return verify.Config{
-				Service: s, Kafka: settings.Client("twinbox"), Since: c.Since.Time, Progress: to.progress(s.Name),
+				Service: s, Kafka: settings.Client("twinbox"), Since: c.Since.Time,
+				Progress: func(read int64) { show(read, 0) },
 				Suspected: func(n int) {
 					to.warn("%s: %d things look wrong and are looked at again after a pause", s.Name, n)
 				},

@@ -8,8 +8,8 @@
 //	V3    a key's rows count without a hole; its records come in that order, in one      gap, reordered, misplaced
 //	      topic-partition, the one that its hash names; repetitions count
 //	V4    a record below the committed offset has its row in the inbox, with its hash, or  lost, altered
-//	      a dead letter, or is of a type that has no handler, or is stale: another event of
-//	      its key came before it with this version or a higher one
+//	      its id has a dead letter, or its type no handler, or it is stale: another event
+//	      of its key came before it with this version or a higher one
 //	V5    an id has one row, in the outbox and for each consumer; an inbox row that names  twice, ghost
 //	      the place of its record has that record
 //	V6    the version that a key has reached is not below a version that was applied, and  reordered
@@ -43,16 +43,15 @@
 //
 // # Cost
 //
-// Both sides are read from the beginning, or from [Config].Since. Memory holds at most [Config].Window rows and about
-// as many records, 170 bytes each, and 50 for each dead letter. Larger sides are read several times, a part of the keys
-// and ids each time. A topic with stale events is read once more, with the records of their keys in memory together.
+// Both sides are read from the beginning, or from [Config].Since, and kept in memory, one outbox and topic or topic and
+// inbox at a time: about 200 bytes for each row, record and key. A further look keeps those of the suspects alone.
 //
 // # Files
 //
-//	verify.go    a comparison: its look, and two more at each suspect
-//	produced.go  the outbox with a topic
+//	verify.go    one look, and two more at each suspect
+//	produced.go  an outbox with a topic
 //	consumed.go  a topic with an inbox
-//	half.go      in both: records and rows are read, page by page and in passes
+//	topic.go     in both: records are read, and findings sorted from what cannot be judged
 //	fact.go      in both: a row or a record, and how facts are grouped
 //	verdict.go   rules, findings and counts
 //	report.go    the verdicts of all services, stored for the console

@@ -29,8 +29,8 @@ type fact struct {
 	// Of a record.
 	isOurs     bool // it names this service as its source, or the outbox has its row
 	isRepeated bool // an earlier record has its id
-	isRowless  bool // it is the first one of its id, and the outbox has no row
 	isHandled  bool // the consumer has a handler for its type, or cannot know the type
+	isMissing  bool // it must have a row in the inbox, and has none
 	isOld      bool // it is from before the time that is judged
 }
 

@@ -50,22 +50,6 @@ func TestNothingIsWrong(t *testing.T) {
 	require.EqualValues(t, 1, verdict.Consumed[0].Pending)
 }
 
-func TestWindowsComeToTheSame(t *testing.T) {
-	t.Parallel()
-	s := settled(t)
-	whole := s.verify(t)
-	cfg := s.config()
-	cfg.Window = 3
-	parts := run(t, cfg)
-	requireWhole(t, parts)
-	parts.At = whole.At
-	require.Equal(t, whole, parts)
-
-	s.exec(t, `delete from inbox
-		where consumer = $1 and event_id = (select event_id::text from outbox where position = 1)`, consumer)
-	require.Len(t, run(t, cfg).Findings, 1)
-}
-
 func TestWhatIsSentAgainIsNoFinding(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
@@ -165,7 +149,8 @@ func TestWhatTheTopicForgotIsNotVerifiable(t *testing.T) {
 	verdict := s.verify(t)
 	requireClean(t, verdict)
 	require.False(t, verdict.Whole())
-	require.EqualValues(t, 8+8+8, reasonOf(verdict, verify.TopicForgot), "rows of the outbox and of two inboxes")
+	require.EqualValues(t, 8+8+8+5, reasonOf(verdict, verify.TopicForgot),
+		"rows of the outbox and of two inboxes, and versions of keys")
 
 	s.add(t, "key-0")
 	s.publish(t)
@@ -190,7 +175,32 @@ func TestWhatTheOutboxDroppedIsNotVerifiable(t *testing.T) {
 	s.publish(t)
 	e.ID, e.Version = uuid.Must(uuid.NewV7()).String(), 7
 	s.lay(t, e, -1)
-	require.Equal(t, []verify.Kind{verify.Ghost}, kindsOf(s.verify(t)), "rows of earlier versions are kept")
+	verdict = s.verify(t)
+	requireClean(t, verdict)
+	require.EqualValues(t, 9, reasonOf(verdict, verify.OutboxForgot), "its row may be among the dropped ones")
+	s.exec(t, `update outbox set event_id = gen_random_uuid(), occurred_at = occurred_at - interval '1 day'
+		where position = 9`)
+	require.Contains(t, kindsOf(s.verify(t)), verify.Ghost, "the outbox has rows of that time")
+}
+
+// Retention may have removed the record with the version that a key has reached.
+func TestAVersionThatTheTopicForgotIsNotVerifiable(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	s.exec(t, `update inbox_key set version = version + 5 where consumer = $1 and key = 'key-0'`, consumer)
+	require.Equal(t, []verify.Rule{"V6"}, rulesOf(s.verify(t)))
+	s.exec(t, `delete from inbox where consumer = $1`, unordered)
+	place := s.place(t, "key-0")
+	require.NoError(t, s.admin(t).DeleteRecords(s.topic, map[int32]int64{place: 1}))
+	verdict := s.verify(t)
+	require.NotContains(t, rulesOf(verdict), verify.Rule("V6"))
+	var ofVersions int64
+	for _, u := range verdict.Unverifiable {
+		if u.Subject == consumer && u.Reason == verify.TopicForgot {
+			ofVersions = u.Events
+		}
+	}
+	require.EqualValues(t, 2, ofVersions, "the row of the record, and the version")
 }
 
 func TestATopicWithMorePartitions(t *testing.T) {
@@ -232,7 +242,8 @@ func TestATopicThatWasMadeAnew(t *testing.T) {
 	require.NoError(t, admin.DeleteTopic(s.topic))
 	s.awaitEmpty(t, 0)
 	verdict := s.verify(t)
-	require.EqualValues(t, 8+8, reasonOf(verdict, verify.TopicForgot), "rows of the inboxes, of a topic that is gone")
+	require.EqualValues(t, 8+8+5, reasonOf(verdict, verify.TopicForgot),
+		"rows of the inboxes and versions of keys, of a topic that is gone")
 
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		detail := &sarama.TopicDetail{NumPartitions: partitions, ReplicationFactor: 1}
@@ -242,7 +253,7 @@ func TestATopicThatWasMadeAnew(t *testing.T) {
 	verdict = s.verify(t)
 	require.Len(t, verdict.Findings, 8, "the outbox has them as published, so they can be published again")
 	require.Subset(t, []verify.Rule{"V1"}, rulesOf(verdict))
-	require.EqualValues(t, 8+8, reasonOf(verdict, verify.TopicForgot), "rows of the inboxes")
+	require.EqualValues(t, 8+8+5, reasonOf(verdict, verify.TopicForgot), "rows of the inboxes, and versions of keys")
 }
 
 func (s *system) awaitEmpty(t *testing.T, partitions int) {

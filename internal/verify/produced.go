@@ -17,25 +17,21 @@ import (
 )
 
 type produced struct {
-	half
+	comparison
 	counts   *Produced
 	dropped  bool  // the outbox has dropped table partitions
 	rowsFrom int64 // the time of the lowest row that it has
 }
 
-func newProduced(l *look, topic string, counts *Produced) *produced {
+func (l *look) compareOutbox(ctx context.Context, topic string, counts *Produced) error {
 	counts.Topic = topic
-	return &produced{counts: counts, half: half{
-		look: l, subject: topic, topic: topic, countRows: `select count(*) from public.outbox where topic = $1`,
-	}}
-}
-
-func (p *produced) compare(ctx context.Context) error {
-	return p.eachPass(ctx, p.begin, p.readOutbox, p.readLost, p.readTopic, p.readHorizon, func(context.Context) error {
+	p := &produced{comparison: comparison{look: l, subject: topic, topic: topic}, counts: counts}
+	err := inOrder(ctx, p.readEnds, p.readOutbox, p.readLost, p.readTopic, p.readHorizon)
+	if err == nil {
 		group(p.facts, byID, p.judgeEvent)
 		group(p.facts, byKey, p.judgeKey)
-		return nil
-	})
+	}
+	return err
 }
 
 // One statement reads a row with its state: it is published if the cursor has passed it and it is neither held nor
@@ -56,59 +52,52 @@ func (p *produced) readOutbox(ctx context.Context) error {
 	scan := []any{
 		&position, &e.ID, &e.Type, &e.Source, &e.Key, &e.Version, &e.DataSchema, &e.Time, &e.Extensions, &e.Data, &state,
 	}
-	return p.readPages(ctx, "outbox", selectRows, args, scan, func() error {
-		p.step()
-		p.add(e, e.Key, fact{state: state[0], at: never})
-		return nil
-	})
+	return p.readPages(ctx, "outbox", selectRows, args, scan, func() { p.addRow(e, state[0]) })
 }
 
-const selectLost = `
-select event_id, version, payload, headers from public.outbox_lost
-where (event_id, version) > ($1, $2) and topic = $3 order by event_id, version limit $4`
+const selectLost = `select event_id, payload, headers from public.outbox_lost where topic = $1`
 
 // Lost events count as rows that are published, though retention never drops them.
 func (p *produced) readLost(ctx context.Context) error {
 	var id string
-	var version int64
 	var payload []byte
 	var headers map[string]string
-	args := func() []any { return []any{id, version, p.topic} }
-	return p.readPages(ctx, "lost events", selectLost, args, []any{&id, &version, &payload, &headers}, func() error {
+	scan := []any{&id, &payload, &headers}
+	return p.readRows(ctx, "lost events", selectLost, []any{p.topic}, scan, func() error {
 		m := message.NewMessage(id, payload)
 		m.Metadata, headers = headers, nil
 		e, err := event.FromMessage(m)
-		if err != nil {
-			return fmt.Errorf("event %s: %w", id, err)
+		if err == nil && !e.Time.Before(p.Since) {
+			p.addRow(e, lost)
 		}
-		if !p.isOld(e.Time) {
-			p.add(e, e.Key, fact{state: lost, at: never})
-		}
-		return nil
+		return err
+	})
+}
+
+func (p *produced) addRow(e event.Event, state byte) {
+	if p.isForeignCopy(e) {
+		return
+	}
+	p.add(fact{
+		id: e.ID, key: e.Key, eventType: unique.Make(e.Type).Value(), content: contentOf(e, e.Key), version: e.Version,
+		at: addedAt(e.ID, e.Time), state: state,
 	})
 }
 
 func (p *produced) readTopic(ctx context.Context) error {
-	return p.readRecords(ctx, func(m *message.Message, o event.Origin) {
-		e, _ := event.FromMessage(m)
-		e.ID = idOf(e, o)
-		p.add(e, m.Metadata[event.KeyMetadata], fact{
-			side: record, place: place{o.Offset, o.Partition}, isOurs: e.Source == p.Source, isOld: p.isOld(e.Time),
-			at: addedAt("", o.Time),
-		})
+	return p.readRecords(ctx, func(r fact, e event.Event, m *message.Message, _ error) {
+		if p.isForeignCopy(e) {
+			return
+		}
+		e.ID = r.id
+		r.content, r.isOurs = contentOf(e, m.Metadata[event.KeyMetadata]), e.Source == p.Source
+		p.add(r)
 	})
 }
 
-func (p *produced) add(e event.Event, recordKey string, f fact) {
-	if strings.HasPrefix(p.topic, event.CopyPrefix) && e.Type != deadletter.CopyType {
-		return // an earlier release wrote this copy of a dead letter: a record that is not an event
-	}
-	if !p.takes(e.Key) {
-		return
-	}
-	f.id, f.key, f.eventType = e.ID, e.Key, unique.Make(e.Type).Value()
-	f.content, f.version, f.at = contentOf(e, recordKey), e.Version, min(f.at, addedAt(e.ID, e.Time))
-	p.facts = append(p.facts, f)
+// An earlier release wrote such a copy of a dead letter: it is not an event.
+func (p *produced) isForeignCopy(e event.Event) bool {
+	return strings.HasPrefix(p.topic, event.CopyPrefix) && e.Type != deadletter.CopyType
 }
 
 // selectHorizon runs after the rows: a table partition that is dropped between the two must count as dropped.
@@ -130,23 +119,26 @@ func (p *produced) readHorizon(ctx context.Context) error {
 // A published row and a lost event must have their records.
 const published, waiting, held, discarded, lost = 'p', 'w', 'h', 'd', 'l'
 
-// judgeEvent is V1, and V3 and V5 for one event.
+// judgeEvent is V1 and V2, and V3 and V5 for one event.
 func (p *produced) judgeEvent(rows, records []fact) {
 	for i := range records {
-		r := &records[i]
-		r.isRepeated, r.isRowless, r.isOurs = i > 0, i == 0 && len(rows) == 0, r.isOurs || len(rows) > 0
+		records[i].isRepeated, records[i].isOurs = i > 0, records[i].isOurs || len(rows) > 0
 	}
 	p.count(rows, records)
 	switch {
 	case len(rows) == 0:
-		return
+		if r := records[0]; r.isOurs && !r.isOld && r.offset < p.parts[r.part].firstEnd {
+			p.find("V2", Ghost, r, p.whyNoRow(r))
+		}
 	case len(records) == 0:
-		p.judgeMissing(rows[0])
+		if r := rows[0]; r.state == published || r.state == lost {
+			p.find("V1", Lost, r, p.whyNoRecord(r))
+		}
 	default:
 		p.judgeSame(rows[0], records)
 	}
 	if len(rows) > 1 {
-		p.suspect("V5", Twice, fact{id: rows[0].id, key: rows[0].key})
+		p.find("V5", Twice, fact{id: rows[0].id, key: rows[0].key}, "")
 	}
 }
 
@@ -171,56 +163,52 @@ func (p *produced) count(rows, records []fact) {
 	}
 }
 
-func (p *produced) judgeMissing(r fact) {
-	if r.state != published && r.state != lost {
-		return
+func (p *produced) whyNoRow(r fact) Reason {
+	if p.dropped && r.at < p.rowsFrom+clocks {
+		return OutboxForgot
 	}
+	return ""
+}
+
+func (p *produced) whyNoRecord(r fact) Reason {
 	if len(p.parts) == 0 && !slices.Contains(p.Topics, p.topic) {
-		p.cannot("V1", Lost, r, NoTopic)
-		return
+		return TopicForgot
 	}
 	for _, part := range p.parts { // all of them: the topic may have had fewer
 		switch {
 		case part.isOpen:
-			p.cannot("V1", Lost, r, Open)
-			return
+			return Open
 		case part.isCut() && r.at < part.firstAt+clocks:
-			p.cannot("V1", Lost, r, TopicForgot)
-			return
+			return TopicForgot
 		}
 	}
-	p.suspect("V1", Lost, r)
+	return ""
 }
 
 func (p *produced) judgeSame(r fact, records []fact) {
 	if slices.ContainsFunc(records, func(record fact) bool { return record.content != r.content }) {
-		p.suspect("V1", Altered, r)
+		p.find("V1", Altered, r, "")
 	}
 	place := kafka.PartitionOf(r.key, int32(len(p.parts)))
 	i := slices.IndexFunc(records, func(record fact) bool { return record.part != place })
 	switch {
 	case i < 0:
 	case p.hasMoved(r.key, records[i].part):
-		p.cannot("V3", Misplaced, r, FewerPartitions)
+		p.find("V3", Misplaced, r, FewerPartitions)
 	default:
-		p.suspect("V3", Misplaced, r)
+		p.find("V3", Misplaced, r, "")
 	}
 }
 
-// judgeKey is V2, and V3 and V5 for a key.
+// judgeKey is V3 and V5 for a key.
 func (p *produced) judgeKey(rows, records []fact) {
-	for _, r := range records {
-		if r.isRowless && r.isOurs && !r.isOld && r.offset < p.parts[r.part].firstEnd {
-			p.judgeGhost(r, rows)
-		}
-	}
 	for i := 1; i < len(rows); i++ {
 		switch before, r := rows[i-1], rows[i]; {
 		case before.version == r.version && before.id != r.id:
-			p.suspect("V5", Twice, fact{key: r.key, version: r.version})
+			p.find("V5", Twice, fact{key: r.key, version: r.version}, "")
 		case before.state == lost && p.dropped: // the rows between them may be dropped
 		case r.version > before.version+1:
-			p.suspect("V3", Gap, fact{key: r.key, version: before.version + 1})
+			p.find("V3", Gap, fact{key: r.key, version: before.version + 1}, "")
 		}
 	}
 	for len(records) > 0 {
@@ -228,17 +216,6 @@ func (p *produced) judgeKey(rows, records []fact) {
 		p.judgeOrder(records[:n])
 		records = records[n:]
 	}
-}
-
-// Positions ascend with versions: where a row of an earlier version is kept, the record's own would be kept, too. A row
-// of its own version belongs to a different event.
-func (p *produced) judgeGhost(r fact, rows []fact) {
-	isKept := slices.ContainsFunc(rows, func(row fact) bool { return row.state != lost && row.version <= r.version })
-	if p.dropped && !isKept && r.at < p.rowsFrom+clocks {
-		p.cannot("V2", Ghost, r, OutboxForgot)
-		return
-	}
-	p.suspect("V2", Ghost, r)
 }
 
 // judgeOrder looks for events that first come after a higher version of their key, unless all versions come in order
@@ -270,10 +247,10 @@ func (p *produced) judgeOrder(records []fact) {
 		return
 	}
 	for _, r := range late {
+		var unless Reason
 		if p.parts[r.part].isCut() {
-			p.cannot("V3", Reordered, r, TopicForgot)
-		} else {
-			p.suspect("V3", Reordered, r)
+			unless = TopicForgot
 		}
+		p.find("V3", Reordered, r, unless)
 	}
 }

@@ -50,7 +50,6 @@ const (
 	OutboxForgot    Reason = "the outbox has dropped its table partition"
 	InboxForgot     Reason = "the inbox remembers no event of that time"
 	FewerPartitions Reason = "its topic may have had fewer partitions when it was published"
-	NoTopic         Reason = "the service does not write to that topic"
 	Open            Reason = "it lies behind a transaction of another producer that is still open"
 	NotLookedAt     Reason = "suspects beyond the first thousand were not looked at again"
 )

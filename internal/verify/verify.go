@@ -54,10 +54,8 @@ type Config struct {
 	Kafka kafka.Config
 	// Since, if set, leaves out events from before that time, by their own time.
 	Since time.Time
-	// Window is about how many rows, and records, are in memory at a time. Default 250,000: 80 MB of both.
-	Window int64
-	// Progress, if set, is called after every thousand rows and records, with the estimated total.
-	Progress func(read, total int64)
+	// Progress, if set, is called after every thousand rows and records.
+	Progress func(read int64)
 	// Suspected, if set, gets the number of suspects before each further look.
 	Suspected func(suspects int)
 
@@ -65,17 +63,13 @@ type Config struct {
 }
 
 const (
-	defaultWindow = 250_000
-	looksAgain    = 2
-	maxSuspects   = 1000
+	looksAgain  = 2
+	maxSuspects = 1000
 )
 
 // Run verifies one service. It opens its own connections and writes nothing. An error means that there is no verdict:
 // one of the two sides could not be read.
 func Run(ctx context.Context, cfg Config) (*Verdict, error) {
-	if cfg.Window <= 0 {
-		cfg.Window = defaultWindow
-	}
 	db, err := connect(ctx, cfg.Database)
 	if err != nil {
 		return nil, err
@@ -92,7 +86,9 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	if err := first.run(ctx); err != nil {
 		return nil, err
 	}
-	first.cannot("suspects", NotLookedAt, first.tooMany)
+	if first.tooMany > 0 {
+		first.cannot("suspects", NotLookedAt, first.tooMany)
+	}
 	verdict.Produced = slices.DeleteFunc(verdict.Produced, func(p Produced) bool { // no copy was ever written there
 		return strings.HasPrefix(p.Topic, event.CopyPrefix) && p == Produced{Topic: p.Topic}
 	})
@@ -114,8 +110,12 @@ func (l *look) lookAgain(ctx context.Context) error {
 	if err := failure.Sleep(ctx, l.Pause); err != nil {
 		return fmt.Errorf("wait before the next look: %w", err)
 	}
-	again := &look{Config: l.Config, db: l.db, verdict: &Verdict{}, among: findings}
+	again := &look{Config: l.Config, db: l.db, verdict: &Verdict{}, among: findings, wanted: map[string]bool{}}
 	again.Since = time.Time{} // older records may explain a suspect
+	for _, f := range findings {
+		again.wanted[f.EventID], again.wanted[f.Key] = true, true
+	}
+	delete(again.wanted, "") // rows of the inbox have no key
 	if err := again.run(ctx); err != nil {
 		return err
 	}
@@ -155,16 +155,10 @@ type look struct {
 	db       *pgx.Conn
 	verdict  *Verdict // its counts, and what cannot be verified
 	suspects []Finding
-	tooMany  int64     // suspects that are not looked at again
-	among    []Finding // those of the look before; nil: there is none
-
-	read, total int64
-}
-
-type comparison interface {
-	// measure finds out how much is to be read.
-	measure(ctx context.Context) error
-	compare(ctx context.Context) error
+	tooMany  int64           // suspects that are not looked at again
+	among    []Finding       // those of the look before; nil: there is none
+	wanted   map[string]bool // their ids and keys
+	read     int64
 }
 
 // selectOthers selects the topics that the service wrote to before.
@@ -172,7 +166,6 @@ const selectOthers = `
 select distinct topic from public.outbox where topic <> all(coalesce($1::text[], '{}')) order by topic`
 
 func (l *look) run(ctx context.Context) error {
-	var all []comparison
 	rows, _ := l.db.Query(ctx, selectOthers, l.Topics)
 	others, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
@@ -181,19 +174,13 @@ func (l *look) run(ctx context.Context) error {
 	topics := slices.Concat(l.Topics, others)
 	l.verdict.Produced = make([]Produced, len(topics))
 	for i, topic := range topics {
-		all = append(all, newProduced(l, topic, &l.verdict.Produced[i]))
-	}
-	l.verdict.Consumed = make([]Consumed, len(l.Consumers))
-	for i, c := range l.Consumers {
-		all = append(all, newConsumed(l, c, &l.verdict.Consumed[i]))
-	}
-	for _, c := range all {
-		if err := c.measure(ctx); err != nil {
+		if err := l.compareOutbox(ctx, topic, &l.verdict.Produced[i]); err != nil {
 			return err
 		}
 	}
-	for _, c := range all {
-		if err := c.compare(ctx); err != nil {
+	l.verdict.Consumed = make([]Consumed, len(l.Consumers))
+	for i, c := range l.Consumers {
+		if err := l.compareInbox(ctx, c, &l.verdict.Consumed[i]); err != nil {
 			return err
 		}
 	}
@@ -208,25 +195,21 @@ func (l *look) run(ctx context.Context) error {
 
 // Each row is a suspect.
 func (l *look) query(ctx context.Context, rule Rule, subject, sql string, args ...any) error {
-	rows, _ := l.db.Query(ctx, sql, args...)
 	f := Finding{Rule: rule, Subject: subject}
-	_, err := pgx.ForEachRow(rows, []any{&f.Kind, &f.EventID, &f.Key, &f.Version, &f.Detail}, func() error {
+	scan := []any{&f.Kind, &f.EventID, &f.Key, &f.Version, &f.Detail}
+	return l.readRows(ctx, fmt.Sprintf("%s of %s", rule, subject), sql, args, scan, func() error {
 		l.suspect(f)
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("ask for %s of %s: %w", rule, subject, err)
+}
+
+func (l *look) readRows(ctx context.Context, what, sql string, args, scan []any, each func() error) error {
+	rows, _ := l.db.Query(ctx, sql, args...)
+	if _, err := pgx.ForEachRow(rows, scan, each); err != nil {
+		return fmt.Errorf("read %s: %w", what, err)
 	}
 	return nil
 }
-
-func (l *look) step() {
-	if l.read++; l.read%1000 == 0 && l.Progress != nil {
-		l.Progress(l.read, max(l.read, l.total))
-	}
-}
-
-func (l *look) isOld(at time.Time) bool { return at.Before(l.Since) }
 
 // judges reports whether this look is about the finding.
 func (l *look) judges(f Finding) bool { return l.among == nil || slices.Contains(l.among, f) }
@@ -242,9 +225,6 @@ func (l *look) suspect(f Finding) {
 }
 
 func (l *look) cannot(subject string, why Reason, n int64) {
-	if n == 0 {
-		return
-	}
 	all := &l.verdict.Unverifiable
 	i := slices.IndexFunc(*all, func(u Unverifiable) bool { return u.Subject == subject && u.Reason == why })
 	if i < 0 {

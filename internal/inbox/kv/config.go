@@ -8,20 +8,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/prometheus/client_golang/prometheus"
-
-	"example.com/twinbox/internal/event"
-)
-
-// OutagePolicy is the treatment of events while the store does not answer.
-type OutagePolicy string
-
-const (
-	// Pause makes the middleware, and so the partition, wait. The default.
-	Pause OutagePolicy = "pause"
-	// Apply handles the event, perhaps a second time.
-	Apply OutagePolicy = "apply"
 )
 
 // Config configures an inbox. The zero value is valid.
@@ -36,17 +23,13 @@ type Config struct {
 	HandlerTimeout time.Duration
 	// StoreTimeout bounds each call of the store. Default: 2 s.
 	StoreTimeout time.Duration
-	// RetryMin and RetryMax bound the pauses for a store that does not answer, or has another process's claim. Default:
-	// 50 ms and 5 s.
-	RetryMin, RetryMax time.Duration
-	// OnOutage defaults to Pause.
-	OnOutage OutagePolicy
-	// ID returns a message's id. Default: the CloudEvents id, else the message's UUID.
-	ID func(*message.Message) string
 	// Log receives the store's loss and return, and possible second effects; never a payload. Default: slog.Default().
 	Log *slog.Logger
 	// Registerer receives the metrics. Default: none.
 	Registerer prometheus.Registerer
+
+	// Pauses for a store that does not answer, or has another process's claim. Shorter in tests.
+	retryMin, retryMax time.Duration
 }
 
 func (c Config) withDefaults() Config {
@@ -54,35 +37,21 @@ func (c Config) withDefaults() Config {
 	c.Cache = cmp.Or(c.Cache, 100_000)
 	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 10*time.Second)
 	c.StoreTimeout = cmp.Or(c.StoreTimeout, 2*time.Second)
-	c.RetryMin = cmp.Or(c.RetryMin, 50*time.Millisecond)
-	c.RetryMax = cmp.Or(c.RetryMax, max(5*time.Second, c.RetryMin))
-	c.OnOutage = cmp.Or(c.OnOutage, Pause)
+	c.retryMin = cmp.Or(c.retryMin, 50*time.Millisecond)
+	c.retryMax = cmp.Or(c.retryMax, 5*time.Second)
 	c.Log = cmp.Or(c.Log, slog.Default())
-	if c.ID == nil {
-		c.ID = eventID
-	}
 	return c
-}
-
-func eventID(msg *message.Message) string {
-	return cmp.Or(msg.Metadata.Get(event.HeaderID), msg.UUID)
 }
 
 // validate returns all mistakes.
 func (c Config) validate() error {
 	var errs []error
-	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("kv inbox: "+format, args...)) }
 	if c.Cache < 1 {
-		wrong("cache of %d ids, want at least 1", c.Cache)
+		errs = append(errs, fmt.Errorf("kv inbox: cache of %d ids, want at least 1", c.Cache))
 	}
 	if c.HandlerTimeout < 0 || c.StoreTimeout < 0 {
-		wrong("handler timeout %s, store timeout %s: want positive", c.HandlerTimeout, c.StoreTimeout)
-	}
-	if c.RetryMin < 0 || c.RetryMax < c.RetryMin {
-		wrong("retry %s to %s: want positive and in order", c.RetryMin, c.RetryMax)
-	}
-	if c.OnOutage != Pause && c.OnOutage != Apply {
-		wrong("outage policy %q is neither pause nor apply", c.OnOutage)
+		errs = append(errs, fmt.Errorf("kv inbox: handler timeout %s, store timeout %s: want positive", c.HandlerTimeout,
+			c.StoreTimeout))
 	}
 	return errors.Join(errs...)
 }

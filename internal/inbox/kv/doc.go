@@ -3,7 +3,7 @@
 //
 // It guarantees, per consumer and event id, that a remembered effect is not repeated during the bucket's time to live
 // (default: 24 hours). Overlapping deliveries of one id have one effect, if the handler ends within
-// [Config.HandlerTimeout]. A store that does not answer stops the consumer ([Pause]), or not ([Apply]).
+// [Config.HandlerTimeout]. A store that does not answer stops the consumer.
 //
 // # Not guaranteed
 //
@@ -16,7 +16,6 @@
 //     its event over.
 //   - unmarked: a call's context ended after the effect, while the store was away. This process writes the mark when
 //     the event comes again; another one repeats the effect.
-//   - outage: under [Apply], the store was away.
 //   - The store has forgotten: the time to live has passed, or a power cut took what NATS had not synced (by default up
 //     to two minutes, acknowledged writes included).
 //   - A webhook answered with an error and had its effect all the same.

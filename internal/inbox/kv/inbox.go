@@ -60,7 +60,7 @@ type call struct {
 // When fn fails it returns [Failed] and fn's error; call again. Calls for one id wait for each other.
 //
 // Without an answer from the store it returns Failed and an [ErrUnavailable]; if fn had its effect, the call first
-// tries to store the mark until ctx ends. With [Apply], fn runs and the outcome is Applied.
+// tries to store the mark until ctx ends.
 //
 // A consumer's name has no NUL. Ids have 1 to 255 characters without control characters; another id is a permanent
 // [*event.ContractError].
@@ -102,8 +102,6 @@ func (in *Inbox) process(
 	case errors.Is(err, errDone):
 		c.found("store")
 		return Duplicate, nil
-	case err != nil && in.cfg.OnOutage == Apply && errors.Is(err, ErrUnavailable):
-		return c.applyUnasked(ctx, fn)
 	case err != nil:
 		return Failed, err
 	}
@@ -123,16 +121,6 @@ func (c *call) run(ctx context.Context, fn func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.HandlerTimeout)
 	defer cancel()
 	return fn(ctx)
-}
-
-// applyUnasked asks the store once more after the handler: the outage may have ended.
-func (c *call) applyUnasked(ctx context.Context, fn func(context.Context) error) (Outcome, error) {
-	if err := c.run(ctx, fn); err != nil {
-		return Failed, err
-	}
-	c.possible("outage")
-	_, _ = c.markOnce(ctx, 0)
-	return Applied, nil
 }
 
 func (c *call) found(where string) { c.metrics.lookups.WithLabelValues(c.consumer, where).Inc() }
@@ -159,11 +147,11 @@ func (c *call) ask(ctx context.Context, question string, of func(context.Context
 	}
 	c.metrics.errors.WithLabelValues(c.consumer, question).Inc()
 	if c.away.CompareAndSwap(false, true) {
-		c.cfg.Log.Warn("inbox store does not answer", "question", question, "policy", c.cfg.OnOutage, "error", err)
+		c.cfg.Log.Warn("inbox store does not answer", "question", question, "error", err)
 	}
 	return failure.AsTransient(fmt.Errorf("%s: %w: %w", question, ErrUnavailable, err))
 }
 
 func (in *Inbox) backoff() *failure.Backoff {
-	return &failure.Backoff{Min: in.cfg.RetryMin, Max: in.cfg.RetryMax}
+	return &failure.Backoff{Min: in.cfg.retryMin, Max: in.cfg.retryMax}
 }

@@ -45,7 +45,7 @@ func TestAClaimOfAnotherOwnerIsLeftAloneForAHandlersTime(t *testing.T) {
 		outcome, err := newInbox(t, store, cfg).Process(t.Context(), "test", "id-1", done.note("id-1"))
 		require.NoError(t, err)
 		require.Equal(t, Applied, outcome)
-		require.InDelta(t, cfg.patience(), time.Since(began), float64(10*cfg.RetryMax))
+		require.InDelta(t, cfg.patience(), time.Since(began), float64(10*cfg.retryMax))
 		require.Equal(t, 2, done.of("id-1"), "exactly one repeat")
 		require.Equal(t, 1, counter(t, registry, secondEffects, "crash"))
 		require.Equal(t, 1, counter(t, registry, secondEffects))
@@ -173,50 +173,6 @@ func TestAStoreThatIsAwayFailsClosed(t *testing.T) {
 	require.Equal(t, Failed, outcome)
 	require.Equal(t, 1, counter(t, registry, storeErrors, "test", "claim"))
 	require.Equal(t, 1, counter(t, registry, messages, "test", "failed"))
-}
-
-func TestBetterTwiceThanLate(t *testing.T) {
-	t.Parallel()
-	registry, done, away := prometheus.NewRegistry(), &effects{}, true
-	store := &troubled{Store: NewMemory(0), before: func(string, []byte) error {
-		if away {
-			return errAway
-		}
-		return nil
-	}}
-	cfg := quiet(registry)
-	cfg.OnOutage = Apply
-	in := newInbox(t, store, cfg)
-	for range 2 {
-		outcome, err := in.Process(t.Context(), "test", "id-1", done.note("id-1"))
-		require.NoError(t, err)
-		require.Equal(t, Applied, outcome)
-	}
-	require.Equal(t, 2, done.of("id-1"))
-	require.Equal(t, 2, counter(t, registry, secondEffects, "outage"))
-
-	broken := errors.New("broken")
-	outcome, err := in.Process(t.Context(), "test", "id-1", func(context.Context) error { return broken })
-	require.ErrorIs(t, err, broken)
-	require.Equal(t, Failed, outcome)
-
-	// The outage ends while the handler runs, so the mark is written; another begins after the effect.
-	outcome, err = in.Process(t.Context(), "test", "id-1", func(context.Context) error {
-		away = false
-		return nil
-	})
-	require.NoError(t, err)
-	require.Equal(t, Applied, outcome)
-	outcome, err = in.Process(t.Context(), "test", "id-1", done.note("id-1"))
-	require.NoError(t, err)
-	require.Equal(t, Duplicate, outcome)
-	outcome, err = in.Process(t.Context(), "test", "id-2", func(context.Context) error {
-		away = true
-		return nil
-	})
-	require.NoError(t, err)
-	require.Equal(t, Applied, outcome)
-	require.Equal(t, 4, counter(t, registry, secondEffects, "outage"))
 }
 
 // Each request is carried out and its answer is lost, once.
@@ -357,10 +313,8 @@ func randomSchedule(t *testing.T, seed uint64) {
 
 func TestNewReportsEveryMistakeAtOnce(t *testing.T) {
 	t.Parallel()
-	_, err := New(NewMemory(0), Config{
-		Cache: -1, HandlerTimeout: -1, StoreTimeout: -1, RetryMin: 2, RetryMax: 1, OnOutage: "shrug",
-	})
-	for _, part := range []string{"cache", "handler timeout", "retry", "outage policy"} {
+	_, err := New(NewMemory(0), Config{Cache: -1, HandlerTimeout: -1, StoreTimeout: -1})
+	for _, part := range []string{"cache", "handler timeout"} {
 		require.ErrorContains(t, err, part)
 	}
 	in := newInbox(t, NewMemory(0), quiet(prometheus.NewRegistry()))

@@ -45,7 +45,7 @@ func (e *effects) of(name string) int {
 func quiet(registry *prometheus.Registry) Config {
 	return Config{
 		Owner: "test", HandlerTimeout: waitLimit, StoreTimeout: waitLimit,
-		RetryMin: time.Millisecond, RetryMax: 5 * time.Millisecond,
+		retryMin: time.Millisecond, retryMax: 5 * time.Millisecond,
 		Log: slog.New(slog.DiscardHandler), Registerer: registry,
 	}
 }

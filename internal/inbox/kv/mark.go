@@ -17,10 +17,6 @@ func (c *call) mark(ctx context.Context, revision uint64) (Outcome, error) {
 		if err == nil {
 			return outcome, nil
 		}
-		if c.cfg.OnOutage == Apply {
-			c.possible("outage")
-			return Applied, nil
-		}
 		if stopped := failure.Sleep(ctx, backoff.Next()); stopped != nil {
 			c.twins.leaveUnmarked(c.digest, revision)
 			c.possible("unmarked")
@@ -29,7 +25,7 @@ func (c *call) mark(ctx context.Context, revision uint64) (Outcome, error) {
 	}
 }
 
-// Revision 0 is no claim. A missing claim was taken over, was marked by an unanswered write, or is forgotten.
+// A missing claim was taken over, was marked by an unanswered write, or is forgotten.
 func (c *call) markOnce(ctx context.Context, revision uint64) (Outcome, error) {
 	ctx = context.WithoutCancel(ctx)
 	for range 3 {

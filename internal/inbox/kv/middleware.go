@@ -1,18 +1,20 @@
 package kv
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 )
 
 var errPublishes = errors.New("handler returned messages to publish: they would be lost by a crash after the mark")
 
-// Middleware runs a handler unless the consumer has processed the message's id ([Config.ID]). It acknowledges a
-// duplicate. It returns a handler's error, and the event is not remembered.
+// Middleware runs a handler unless the consumer has processed the message's id: that of CloudEvents, else its UUID. It
+// acknowledges a duplicate. It returns a handler's error, and the event is not remembered.
 //
 // While the store does not answer it waits, until the message's context ends; then it returns an error that
 // failure.Classify knows as cancelled or transient. Install Watermill's Retry and PoisonQueue around it, not inside,
@@ -26,11 +28,11 @@ func (in *Inbox) Middleware(consumer string) message.HandlerMiddleware {
 }
 
 func (in *Inbox) handle(consumer string, msg *message.Message, next message.HandlerFunc) error {
-	ctx, backoff := msg.Context(), in.backoff()
+	ctx, backoff, id := msg.Context(), in.backoff(), cmp.Or(msg.Metadata.Get(event.HeaderID), msg.UUID)
 	defer msg.SetContext(ctx)
 	for {
 		ran := false
-		outcome, err := in.process(ctx, consumer, in.cfg.ID(msg), func(ctx context.Context) error {
+		outcome, err := in.process(ctx, consumer, id, func(ctx context.Context) error {
 			ran = true
 			msg.SetContext(ctx)
 			produced, err := next(msg)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Memory is a [Store] in this process, for tests. It removes an expired value only when asked for it.
+// Memory is a [Store] in this process. It removes an expired value only when asked for it.
 type Memory struct {
 	ttl time.Duration
 

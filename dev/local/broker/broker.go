@@ -11,8 +11,13 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+	"golang.org/x/net/netutil"
+
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/web"
 )
 
 type Config struct {
@@ -27,42 +32,43 @@ type Config struct {
 
 // Broker is a running broker.
 type Broker struct {
-	cluster  *kfake.Cluster
-	listener *checking
-	close    sync.Once
+	cluster *kfake.Cluster
+	addr    string
+	close   sync.Once
+	done    chan struct{}
 }
 
 // Start loads what [Config.Dir] holds and serves until Close. ctx bounds the start alone. The broker creates no topic
-// on demand.
+// on demand, and believes that every client speaks Kafka's protocol.
 func Start(ctx context.Context, cfg Config) (*Broker, error) {
 	// A second broker fails here, before it touches any data.
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", cmp.Or(cfg.Addr, "127.0.0.1:0"))
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", cmp.Or(cfg.Addr, "127.0.0.1:0"))
 	if err != nil {
 		return nil, fmt.Errorf("start broker: %w", err)
 	}
 	if cfg.Dir != "" { // events hold what people wrote
 		if err := errors.Join(os.MkdirAll(cfg.Dir, 0o700), os.Chmod(cfg.Dir, 0o700)); err != nil {
-			return nil, errors.Join(fmt.Errorf("load broker data: %w", err), listener.Close())
+			return nil, errors.Join(fmt.Errorf("load broker data: %w", err), ln.Close())
 		}
 	}
-	checked := newChecking(listener)
+	limited := listener{netutil.LimitListener(ln, web.ShareDescriptors(8))}
 	cluster, err := kfake.NewCluster(
 		kfake.NumBrokers(1), kfake.ClusterID("twinbox-local"), kfake.DataDir(cfg.Dir),
-		kfake.ListenFn(func(string, string) (net.Listener, error) { return checked, nil }),
+		kfake.ListenFn(func(string, string) (net.Listener, error) { return limited, nil }),
 		kfake.WithLogger(logAdapter{cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))}),
 	)
 	if err != nil {
-		_ = listener.Close()
+		_ = ln.Close()
 		return nil, fmt.Errorf("load broker data: %w", err)
 	}
-	return &Broker{cluster: cluster, listener: checked}, nil
+	return &Broker{cluster: cluster, addr: ln.Addr().String(), done: make(chan struct{})}, nil
 }
 
 // Addr returns host:port with the actual port.
-func (b *Broker) Addr() string { return b.listener.Addr().String() }
+func (b *Broker) Addr() string { return b.addr }
 
-// Done is closed when the broker accepts no more connections.
-func (b *Broker) Done() <-chan struct{} { return b.listener.done }
+// Done is closed by Close.
+func (b *Broker) Done() <-chan struct{} { return b.done }
 
 // Err is nil: a broker ends by Close alone.
 func (b *Broker) Err() error { return nil }
@@ -72,8 +78,25 @@ func (b *Broker) Kill() error { return b.Close() }
 
 // Close stops serving and saves the state in Dir. A second call does nothing.
 func (b *Broker) Close() error {
-	b.close.Do(b.cluster.Close)
+	b.close.Do(func() {
+		b.cluster.Close()
+		close(b.done)
+	})
 	return nil
+}
+
+type listener struct{ net.Listener }
+
+// Accept returns only the error of a closed listener: the broker stops accepting at the first error. Others pass, such
+// as too many descriptors.
+func (l listener) Accept() (net.Conn, error) {
+	for pauses := (failure.Backoff{Min: 5 * time.Millisecond, Max: time.Second}); ; {
+		conn, err := l.Listener.Accept()
+		if err == nil || errors.Is(err, net.ErrClosed) {
+			return conn, err
+		}
+		_ = failure.Sleep(context.Background(), pauses.Next())
+	}
 }
 
 // logAdapter drops the line per request.

@@ -53,11 +53,6 @@ func TestReadModelsHandleTheEventsOfTheirService(t *testing.T) {
 	}
 }
 
-func TestTheServicesAgree(t *testing.T) {
-	t.Parallel()
-	servicetest.RequireServicesAgree(t, services.All()...)
-}
-
 func TestEveryServiceLinksWatermill(t *testing.T) {
 	t.Parallel()
 	for _, name := range services.Names() {

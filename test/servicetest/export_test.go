@@ -14,5 +14,3 @@ func (s *System) On(t testing.TB, limit time.Duration) *System {
 func (s *System) Busy() ([]string, error) {
 	return s.look(s.t.Context())
 }
-
-func (s *System) Report() string { return s.report() }

@@ -54,8 +54,8 @@ var patient = []string{
 }
 
 // Start migrates a database for each service, makes the topics that they write and read, and returns when each listens.
-// They stop with the test, in the reverse order. The test's log has their warnings, and on a failure the pending work
-// and the newest stories. The package's TestMain is kafkatest.Main.
+// They stop with the test, in the reverse order. The test's log has their warnings, and on a failure the pending work.
+// The package's TestMain is kafkatest.Main.
 func Start(t testing.TB, services ...Part) *System {
 	t.Helper()
 	s := &System{t: t, limit: testkit.WaitLimit}
@@ -85,7 +85,8 @@ func Start(t testing.TB, services ...Part) *System {
 	}
 	t.Cleanup(func() { // before they are stopped
 		if t.Failed() {
-			t.Log(s.report())
+			busy, err := s.look(context.WithoutCancel(t.Context()))
+			t.Logf("under way: %q %v", busy, err)
 		}
 	})
 	return s

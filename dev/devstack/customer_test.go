@@ -19,15 +19,13 @@ func TestCustomerAndNotificationHaveFlags(t *testing.T) {
 		{API: "127.0.0.1:8080", Admin: "127.0.0.1:8081"}: {"run"},
 		{API: "127.0.0.1:80", Admin: "127.0.0.1:8081"}:   {"run", "--customer-addr=127.0.0.1:80"},
 		{API: "127.0.0.1:8080", Admin: "127.0.0.1:81"}:   {"run", "--customer-admin-addr=127.0.0.1:81"},
-		{API: "127.0.0.1:0", Admin: "127.0.0.1:8081"}:    {"run", "--service-addr=customer=127.0.0.1:0"},
 	} {
 		commands := newCommands(nil)
 		parser, err := kong.New(commands)
 		require.NoError(t, err)
 		parsed, err := parser.Parse(args)
 		require.NoError(t, err)
-		listen, err := commands.Run.listen(parsed, nil)
-		require.NoError(t, err)
+		listen := readAddresses(parsed, nil)
 		require.Equal(t, want, listen["customer"])
 		require.Equal(t, local.Listen{Admin: "127.0.0.1:8082"}, listen["notification"])
 	}

@@ -14,6 +14,7 @@ import (
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/services"
 )
 
 // Commands are the subcommands.
@@ -52,8 +53,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, extension
 }
 
 func newCommands(extensions []local.Extension) *Commands {
-	c := &Commands{Run: RunCommand{Addresses: kong.Plugins{newAddresses()}, extensions: extensions}}
+	c := &Commands{Run: RunCommand{extensions: extensions}}
+	listening := services.All()
 	for _, e := range extensions {
+		listening = append(listening, e.Services...)
 		if e.Flags != nil {
 			c.Run.Extensions = append(c.Run.Extensions, e.Flags)
 		}
@@ -61,5 +64,6 @@ func newCommands(extensions []local.Extension) *Commands {
 			c.Extensions = append(c.Extensions, e.Commands)
 		}
 	}
+	c.Run.Addresses = kong.Plugins{newAddresses(listening)}
 	return c
 }

@@ -15,6 +15,7 @@ import (
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/stacktest"
+	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/services"
 	"example.com/twinbox/test/testkit"
 )
@@ -75,11 +76,11 @@ func TestBusyPort(t *testing.T) {
 	defer func() { require.NoError(t, taken.Close()) }()
 	var stderr bytes.Buffer
 	code := run(t.Context(), []string{
-		"run", "--dir", filepath.Join(t.TempDir(), "state"), "--service-admin-addr", "extra=" + taken.Addr().String(),
+		"run", "--dir", filepath.Join(t.TempDir(), "state"), "--extra-admin-addr", taken.Addr().String(),
 	}, &bytes.Buffer{}, &stderr, []local.Extension{newExtension()})
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr.String(),
-		taken.Addr().String()+" is in use; take a free port with --service-admin-addr=extra")
+		taken.Addr().String()+" is in use; take a free port with --extra-admin-addr=127.0.0.1:0")
 }
 
 // The ports are those of the README.
@@ -93,16 +94,12 @@ func TestDefaults(t *testing.T) {
 	run := commands.Run
 	require.Equal(t, []string{".twinbox", "127.0.0.1:8025", "127.0.0.1:1025", "127.0.0.1:9092"},
 		[]string{run.Config.Dir, run.Config.Mailbox, run.Config.SMTP, run.Config.Kafka})
-	listen, err := run.listen(parsed, nil)
-	require.NoError(t, err)
+	listen := readAddresses(parsed, nil)
 	for _, s := range services.All() {
 		want := local.Listen{API: s.Unset().Value("HTTP_ADDR"), Admin: s.Unset().Value("ADMIN_ADDR")}
 		require.Equal(t, want, listen[s.Name], s.Name)
 	}
 	require.Len(t, listen, len(services.All()))
-	run.ServiceAddr = map[string]string{"none": "127.0.0.1:0"}
-	_, err = run.listen(parsed, nil)
-	require.ErrorContains(t, err, "an address is given for none, which does not run")
 	for _, node := range parser.Model.Children {
 		for _, flag := range node.Flags {
 			require.True(t, flag.Hidden || len(flag.Envs) > 0, flag.Name)
@@ -128,13 +125,14 @@ func newExtension() local.Extension {
 	flags := &struct {
 		PageAddr string `help:"A page." default:"127.0.0.1:1"`
 	}{}
+	extra := stacktest.Service("extra").Describe()
 	return local.Extension{
-		Flags: flags,
+		Flags: flags, Services: []eventing.Described{extra},
 		Commands: &struct {
 			Greet greetCommand `cmd:"" help:"Say hello."`
 		}{},
 		Add: func(cfg *local.Config) {
-			cfg.Extra = append(cfg.Extra, stacktest.Service("extra").Describe())
+			cfg.Extra = append(cfg.Extra, extra)
 			cfg.Programs = append(cfg.Programs, local.Program{
 				Name: "page", Title: "Page",
 				Listeners: []local.Listener{{Name: "page", Flag: "page-addr", Addr: flags.PageAddr}},
@@ -165,18 +163,18 @@ func TestAnExtensionsFlagsAndCommands(t *testing.T) {
 	require.Zero(t, run(t.Context(), []string{"run", "--help"}, &stdout, &stderr, []local.Extension{newExtension()}))
 	require.Contains(t, stdout.String(), "TWINBOX_PAGE_ADDR")
 	args := []string{
-		"run", "--dir", filepath.Join(t.TempDir(), "state"), "--page-addr", "x", "--service-admin-addr", "extra=y",
+		"run", "--dir", filepath.Join(t.TempDir(), "state"), "--page-addr", "x", "--extra-admin-addr", "y",
 	}
 	require.Equal(t, 2, run(t.Context(), args, &stdout, &stderr, []local.Extension{newExtension()}))
 	require.Contains(t, stderr.String(), `page: --page-addr "x"`)
-	require.Contains(t, stderr.String(), `Extra admin: --service-admin-addr=extra "y"`)
+	require.Contains(t, stderr.String(), `Extra admin: --extra-admin-addr "y"`)
 }
 
 func TestRun(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(testkit.Folder(t), "state")
 	args := []string{"run", "--dir", dir, "--set", "OUTBOX_POLL=100ms", "--set", "INBOX_BATCH=7"}
-	for _, part := range []string{"mailbox", "smtp", "kafka", "page"} {
+	for _, part := range []string{"mailbox", "smtp", "kafka", "page", "extra-admin"} {
 		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
 	}
 	for _, s := range services.All() {

@@ -1,7 +1,6 @@
 package devstack
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -24,9 +23,6 @@ type RunCommand struct {
 	// Addresses has --NAME-addr and --NAME-admin-addr of each service.
 	Addresses kong.Plugins `embed:""`
 
-	ServiceAddr      map[string]string `help:"Where the API of a service without flags listens, by its name." placeholder:"NAME=HOST:PORT;..."`
-	ServiceAdminAddr map[string]string `help:"Its /livez, /readyz, /metrics." placeholder:"NAME=HOST:PORT;..."`
-
 	Extensions kong.Plugins `embed:""`
 	ByMake     bool         `help:"Stop when the program that started this one is gone." hidden:"" env:"-"`
 
@@ -44,10 +40,7 @@ func (c *RunCommand) Run(ctx context.Context, to *kong.Context) error {
 			e.Add(&cfg)
 		}
 	}
-	var err error
-	if cfg.Services, err = c.listen(to, cfg.Extra); err != nil {
-		return err
-	}
+	cfg.Services = readAddresses(to, cfg.Extra)
 	if names := unused(os.Environ(), append(services.All(), cfg.Extra...)); len(names) > 0 {
 		_, _ = fmt.Fprintf(to.Stderr, "Not used from your shell: %s. To set a service's variable: %s\n",
 			strings.Join(names, ", "), `make run ARGS="--set NAME=VALUE"`)
@@ -57,7 +50,7 @@ func (c *RunCommand) Run(ctx context.Context, to *kong.Context) error {
 }
 
 // newAddresses points to a struct with the flags of the services' addresses.
-func newAddresses() any {
+func newAddresses(all []eventing.Described) any {
 	var fields []reflect.StructField
 	add := func(flag, help, addr string) {
 		fields = append(fields, reflect.StructField{
@@ -65,7 +58,7 @@ func newAddresses() any {
 			Tag: reflect.StructTag(fmt.Sprintf(`name:"%s" help:"%s" default:"%s"`, flag, help, addr)),
 		})
 	}
-	for _, s := range services.All() {
+	for _, s := range all {
 		unset := s.Unset()
 		if unset.Reads("HTTP_ADDR") {
 			add(s.Name+"-addr", "API of "+s.Name+". Port 0 takes a free one, here and below.", unset.Value("HTTP_ADDR"))
@@ -75,27 +68,16 @@ func newAddresses() any {
 	return reflect.New(reflect.StructOf(fields)).Interface()
 }
 
-func (c *RunCommand) listen(to *kong.Context, extra []eventing.Described) (map[string]local.Listen, error) {
+func readAddresses(to *kong.Context, extra []eventing.Described) map[string]local.Listen {
 	flags := map[string]string{}
 	for _, flag := range to.Flags() {
 		flags[flag.Name], _ = to.FlagValue(flag).(string)
 	}
 	listen := map[string]local.Listen{}
 	for _, s := range append(services.All(), extra...) {
-		unset := s.Unset()
-		listen[s.Name] = local.Listen{
-			API:   cmp.Or(c.ServiceAddr[s.Name], flags[s.Name+"-addr"], unset.Value("HTTP_ADDR")),
-			Admin: cmp.Or(c.ServiceAdminAddr[s.Name], flags[s.Name+"-admin-addr"], unset.Value("ADMIN_ADDR")),
-		}
+		listen[s.Name] = local.Listen{API: flags[s.Name+"-addr"], Admin: flags[s.Name+"-admin-addr"]}
 	}
-	for _, given := range []map[string]string{c.ServiceAddr, c.ServiceAdminAddr} {
-		for name := range given {
-			if _, runs := listen[name]; !runs {
-				return nil, local.UsageError("an address is given for " + name + ", which does not run")
-			}
-		}
-	}
-	return listen, nil
+	return listen
 }
 
 // unused returns the variables that services would read if they ran alone. OTEL_ ones are set for all programs.

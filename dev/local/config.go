@@ -52,6 +52,8 @@ type Extension struct {
 	Flags any
 	// Commands points to a struct of commands, with kong's tags.
 	Commands any
+	// Services are those that Add may add. Flags of devstack run have their addresses.
+	Services []eventing.Described
 	// Add adds services and programs, after the flags were read.
 	Add func(cfg *Config)
 }
@@ -128,14 +130,10 @@ func (c Config) listeners() []Listener {
 	var all []Listener
 	for _, s := range c.services() {
 		listen := c.Services[s.Name]
-		api, admin := s.Name+"-addr", s.Name+"-admin-addr"
-		if slices.ContainsFunc(c.Extra, func(extra eventing.Described) bool { return extra.Name == s.Name }) {
-			api, admin = "service-addr="+s.Name, "service-admin-addr="+s.Name
-		}
 		if listen.API != "" {
-			all = append(all, Listener{title(s.Name) + " API", api, listen.API, false})
+			all = append(all, Listener{title(s.Name) + " API", s.Name + "-addr", listen.API, false})
 		}
-		all = append(all, Listener{title(s.Name) + " admin", admin, listen.Admin, false})
+		all = append(all, Listener{title(s.Name) + " admin", s.Name + "-admin-addr", listen.Admin, false})
 	}
 	for _, p := range c.Programs {
 		all = append(all, p.Listeners...)

@@ -44,11 +44,9 @@ func checkPorts(ctx context.Context, listeners []Listener) error {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			err = errors.New("is in use")
 		}
-		option := l.Flag + "=127.0.0.1:0"
-		name, value, _ := strings.Cut(option, "=")
-		variable := "TWINBOX_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "=" + value
-		problems = append(problems, fmt.Errorf("%s: %s %w; take a free port with --%s (make run ARGS=--%s) or %s",
-			l.Name, l.Addr, err, option, option, variable))
+		variable := strings.ToUpper(strings.ReplaceAll(l.Flag, "-", "_"))
+		problems = append(problems, fmt.Errorf("%s: %s %w; take a free port with --%[4]s=%[5]s (make run ARGS=--%[4]s=%[5]s) "+
+			"or TWINBOX_%[6]s=%[5]s", l.Name, l.Addr, err, l.Flag, freePort, variable))
 	}
 	return errors.Join(problems...)
 }

@@ -21,7 +21,7 @@ func Extension(programs ...local.Extension) local.Extension {
 		flags.Programs = append(flags.Programs, p.Flags)
 	}
 	return local.Extension{
-		Flags: flags,
+		Flags: flags, Services: services.All(),
 		Add: func(cfg *local.Config) {
 			if !flags.Examples {
 				return

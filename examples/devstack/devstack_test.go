@@ -39,7 +39,10 @@ func extension() local.Extension {
 func arguments(dir string) []string {
 	args := []string{"run", "--examples", "--dir", filepath.Join(dir, "state")}
 	for _, s := range services.All() {
-		args = append(args, "--service-addr", s.Name+"=127.0.0.1:0", "--service-admin-addr", s.Name+"=127.0.0.1:0")
+		args = append(args, "--"+s.Name+"-admin-addr", "127.0.0.1:0")
+		if s.Unset().Reads("HTTP_ADDR") {
+			args = append(args, "--"+s.Name+"-addr", "127.0.0.1:0")
+		}
 	}
 	parts := []string{"customer", "customer-admin", "notification-admin", "mailbox", "smtp", "kafka"}
 	for _, p := range programs {
@@ -58,11 +61,10 @@ func TestAnExamplesBusyPort(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, taken.Close()) }()
 	var stderr bytes.Buffer
-	args := append(arguments(t.TempDir()), "--service-addr", "order="+taken.Addr().String())
+	args := append(arguments(t.TempDir()), "--order-addr", taken.Addr().String())
 	require.Equal(t, 1, devstack.Run(t.Context(), args, &bytes.Buffer{}, &stderr, extension()))
 	require.Contains(t, stderr.String(), "Order API: "+taken.Addr().String()+" is in use; take a free port with "+
-		"--service-addr=order=127.0.0.1:0 (make run ARGS=--service-addr=order=127.0.0.1:0) or "+
-		"TWINBOX_SERVICE_ADDR=order=127.0.0.1:0")
+		"--order-addr=127.0.0.1:0 (make run ARGS=--order-addr=127.0.0.1:0) or TWINBOX_ORDER_ADDR=127.0.0.1:0")
 }
 
 func TestExamplesAreAskedFor(t *testing.T) {

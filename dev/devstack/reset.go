@@ -25,14 +25,10 @@ func (c *ResetCommand) Run() error {
 			continue // never used
 		}
 		lock, err := filelock.Take(path)
-		if held, is := errors.AsType[*filelock.HeldError](err); is {
-			return fmt.Errorf("%s runs on %s: stop it first (Ctrl-C where it runs, or kill it); nothing was removed",
-				held.Holder(), filepath.Dir(path))
-		}
 		if err != nil {
-			return fmt.Errorf("reset %s: %w", c.Dir, err)
+			return fmt.Errorf("reset %s: %w; nothing was removed", c.Dir, err)
 		}
-		defer func() { _ = lock.Release() }() // its file is gone by then
+		defer func() { _ = lock.Unlock() }() // its file is gone by then
 	}
 	// The rename is one step: a system that starts during the removal gets a new folder.
 	removed := filepath.Clean(c.Dir) + ".removed"

@@ -45,7 +45,7 @@ func TestStack(t *testing.T) {
 	require.NotContains(t, out, "\x1b[", "no colours unless allowed")
 
 	err := local.Run(t.Context(), local.Config{Dir: dir})
-	require.ErrorContains(t, err, fmt.Sprintf("already runs on %s (process %d)", dir, os.Getpid()))
+	require.ErrorContains(t, err, fmt.Sprintf("process %d runs on %s", os.Getpid(), dir))
 	require.ErrorContains(t, err, "make run ARGS='--dir=")
 	require.NoError(t, first.stop())
 	require.NotContains(t, first.err.String(), "level=", "a good run has no warnings")

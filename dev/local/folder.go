@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/gofrs/flock"
+
 	"example.com/twinbox/dev/local/filelock"
 )
 
 type folder struct {
 	path string
-	lock *filelock.Lock
+	lock *flock.Flock
 }
 
 // openFolder locks the folder for this process. Every account may pass through it: root's database may run as one.
@@ -26,9 +28,8 @@ func openFolder(dir string) (*folder, error) {
 		return nil, fmt.Errorf("create folder: %w", err)
 	}
 	lock, err := filelock.Take(filepath.Join(path, "lock"))
-	if held, ok := errors.AsType[*filelock.HeldError](err); ok {
-		return nil, fmt.Errorf("twinbox already runs on %s (%s): stop it, or give this one another folder and other "+
-			"ports: make run ARGS='--dir=... --kafka-addr=127.0.0.1:0 ...'", dir, held.Holder())
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, fmt.Errorf("%w and other ports: make run ARGS='--dir=... --kafka-addr=127.0.0.1:0 ...'", err)
 	}
 	if err != nil {
 		return nil, err

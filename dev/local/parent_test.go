@@ -70,7 +70,7 @@ func TestLogBeginsAnewWhenItIsLarge(t *testing.T) {
 	t.Parallel()
 	f, err := openFolder(t.TempDir())
 	require.NoError(t, err)
-	defer func() { require.NoError(t, f.lock.Release()) }()
+	defer func() { require.NoError(t, f.lock.Unlock()) }()
 	require.NoError(t, os.WriteFile(f.file("x.log"), nil, 0o600))
 	require.NoError(t, os.Truncate(f.file("x.log"), maxLogBytes+1))
 	logs := &logs{folder: f}

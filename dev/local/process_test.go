@@ -94,7 +94,7 @@ func TestSecondProcessIsRefusedAndInterruptLeavesNothing(t *testing.T) {
 	out, err := second.CombinedOutput()
 	require.Error(t, err)
 	require.Equal(t, 1, second.ProcessState.ExitCode())
-	require.Contains(t, string(out), fmt.Sprintf("already runs on %s (process %d)", dir, stack.cmd.Process.Pid))
+	require.Contains(t, string(out), fmt.Sprintf("process %d runs on %s", stack.cmd.Process.Pid, dir))
 	require.True(t, hasPostgres(dir), "the first is not disturbed")
 
 	require.NoError(t, stack.cmd.Process.Signal(os.Interrupt))

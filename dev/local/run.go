@@ -27,7 +27,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.lock.Release()) }()
+	defer func() { err = errors.Join(err, f.lock.Unlock()) }()
 	if err := checkPorts(ctx, cfg.listeners()); err != nil {
 		return err
 	}

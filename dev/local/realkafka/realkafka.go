@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"example.com/twinbox/dev/local/child"
 	"example.com/twinbox/dev/local/filelock"
 	"example.com/twinbox/dev/local/port"
@@ -49,7 +51,7 @@ type Server struct {
 	cfg              Config
 	addr, controller string
 	dir              string
-	lock             *filelock.Lock // of the folder, until Stop
+	lock             *flock.Flock // of the folder, until Stop
 	process          *child.Process
 	output           *child.Tail
 }
@@ -200,7 +202,7 @@ func (s *Server) Stop() (err error) {
 	if s.process != nil {
 		_, err = s.process.Stop(stopTimeout)
 	}
-	err = errors.Join(err, s.lock.Release())
+	err = errors.Join(err, s.lock.Unlock())
 	if s.cfg.Dir == "" {
 		err = errors.Join(err, os.RemoveAll(s.dir))
 	}

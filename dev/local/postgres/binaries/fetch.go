@@ -19,8 +19,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"example.com/twinbox/dev/local/cache"
-	"example.com/twinbox/dev/local/filelock"
 )
 
 // Version is the PostgreSQL that is fetched.
@@ -80,11 +81,11 @@ func fetch(ctx context.Context, bin string, opts options) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("create cache folder: %w", err)
 	}
-	lock, err := filelock.Await(ctx, filepath.Join(dir, "lock"))
-	if err != nil {
+	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o644))
+	if _, err := lock.TryLockContext(ctx, 50*time.Millisecond); err != nil {
 		return fmt.Errorf("await another fetch: %w", err)
 	}
-	defer func() { _ = lock.Release() }() // the fetch's outcome does not depend on it
+	defer func() { _ = lock.Unlock() }() // the fetch's outcome does not depend on it
 	if opts.check(ctx, bin) == nil {
 		return nil // another process has fetched it
 	}

@@ -29,7 +29,6 @@ type deadLetters struct {
 	keys   map[string]bool // of edited ones, whose version may be different
 }
 
-// The order is fixed: offsets before the inbox, the topic last (see the package comment).
 func (l *look) compareInbox(ctx context.Context, of Consumer, counts *Consumed) error {
 	counts.Consumer, counts.Topic = of.Name, of.Topic
 	c := &consumed{
@@ -64,8 +63,8 @@ func (c *consumed) readPoints(ctx context.Context) error {
 	})
 }
 
-// The pages follow the ids: a row that is added during the read belongs to a record above the committed offset. A row
-// is younger than its record, by a different clock.
+// A row that is added during the read belongs to a record above the committed offset. A row is younger than its record,
+// by a different clock.
 const selectRemembered = `
 select event_id, event_time, event_type, substring(payload_hash from 1 for 8), coalesce(metadata->>'topic', ''),
     coalesce((metadata->>'partition')::int, -1), coalesce((metadata->>'offset')::bigint, -1), processed_at
@@ -95,7 +94,6 @@ const selectLetters = `
 select event_id, topic, partition, record_offset, edited_at is not null, key, state = 'waiting'
 from public.dead_letter where consumer = $1`
 
-// readLetters reads every state: no dead letter is ever deleted.
 func (c *consumed) readLetters(ctx context.Context) error {
 	var id, topic string
 	var key []byte
@@ -116,7 +114,7 @@ func (c *consumed) readLetters(ctx context.Context) error {
 
 const selectKeys = `select key, version from public.inbox_key where consumer = $1 and version > 0`
 
-// The versions are read after the inbox: a row and its key's version are one transaction, so no row is above it.
+// It runs after the inbox: a row and its key's version are one transaction, so no row is above it.
 func (c *consumed) readKeys(ctx context.Context) error {
 	if !c.Versioned {
 		return nil
@@ -130,7 +128,7 @@ func (c *consumed) readKeys(ctx context.Context) error {
 	})
 }
 
-// The horizon is read after the inbox: it moves before the inbox deletes a row.
+// It runs after the inbox: the horizon moves before a row is deleted.
 func (c *consumed) readHorizon(ctx context.Context) error {
 	var from time.Time
 	if err := c.db.QueryRow(ctx, `select remembers_from from public.inbox_horizon`).Scan(&from); err != nil {
@@ -151,7 +149,7 @@ func (c *consumed) readTopic(ctx context.Context) error {
 
 func (c *consumed) isCommitted(r fact) bool { return r.offset < c.parts[r.part].committed }
 
-// judgeEvent is V4 and the inbox's half of V5. A record that is missing is judged with its key.
+// judgeEvent is V4 and the inbox's half of V5. A missing record is judged with its key.
 func (c *consumed) judgeEvent(rows, records []fact) {
 	for i := range records {
 		switch r := &records[i]; {
@@ -231,7 +229,7 @@ func (c *consumed) whyMissing(r fact, ofKey []fact) Reason {
 	return ""
 }
 
-// judgeVersion is V6. Rows and records are those of one key.
+// judgeVersion is V6.
 func (c *consumed) judgeVersion(rows, records []fact) {
 	var reached, highest fact
 	if len(rows) > 0 {

@@ -22,15 +22,14 @@
 //
 // # Reading while events move
 //
-// It locks no row and keeps no transaction open. Each comparison reads in an order in which new events cannot look like
-// a finding:
+// It locks no row and keeps no transaction open. In this order of reading, new events cannot look like a finding:
 //
 //	produced   1 ends of the topic        2 rows of the outbox                   3 ends again, records up to those
 //	consumed   1 committed offsets, ends  2 inbox, dead letters, then keys       3 ends, records up to those
 //
 // "Lost": a row that was published by 2 is below the ends of 3, and a record below the offset of 1 has its inbox row by
-// 2. "Ghost": a record below the ends of 1 was committed as a row before 2. A difference is a suspect. It becomes a
-// finding if two more looks, each after a pause, find the same. One that they cannot verify counts as not verifiable.
+// 2. "Ghost": a record below the ends of 1 was committed as a row before 2. A difference is a suspect, and becomes a
+// finding if two more looks, each after a pause, find the same. A heal that is under way ends before that.
 //
 // # Events that cannot be verified
 //
@@ -43,16 +42,6 @@
 //
 // # Cost
 //
-// Both sides are read from the beginning, or from [Config].Since, and kept in memory, one outbox and topic or topic and
-// inbox at a time: about 200 bytes for each row, record and key. A further look keeps those of the suspects alone.
-//
-// # Files
-//
-//	verify.go    one look, and two more at each suspect
-//	produced.go  an outbox with a topic
-//	consumed.go  a topic with an inbox
-//	topic.go     in both: records are read, and findings sorted from what cannot be judged
-//	fact.go      in both: a row or a record, and how facts are grouped
-//	verdict.go   rules, findings and counts
-//	report.go    the verdicts of all services, stored for the console
+// It reads both sides from the beginning, or from [Config].Since, and keeps in memory one outbox and topic, or topic and
+// inbox, at a time: about 200 bytes for each row, record and key. A further look keeps those of the suspects alone.
 package verify

@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// fact is one side's knowledge of an event: a row of the outbox, a record of the topic, or a row of the inbox.
+// fact is a row of the outbox, a record of the topic, a row of the inbox, or a key with its version.
 type fact struct {
 	id, key, eventType string // of a row of the inbox: without its key
 	content            uint64 // a hash of what must not change
@@ -95,7 +95,7 @@ func contentOf(e event.Event, recordKey string) uint64 {
 	return hashOf(parts...)
 }
 
-// 0: the id was marked without its event.
+// shortHash returns 0 for an id that was marked without its event.
 func shortHash(hash []byte) uint64 {
 	if len(hash) < 8 {
 		return 0
@@ -118,5 +118,5 @@ func addedAt(id string, otherwise time.Time) int64 {
 	return otherwise.Unix()
 }
 
-// clocks is the allowed difference of two machines' clocks where a time decides between forgotten and lost.
+// clocks is the allowed difference of two machines' clocks.
 const clocks = 300 // seconds

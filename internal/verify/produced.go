@@ -34,8 +34,6 @@ func (l *look) compareOutbox(ctx context.Context, topic string, counts *Produced
 	return err
 }
 
-// One statement reads a row with its state: it is published if the cursor has passed it and it is neither held nor
-// discarded.
 const selectRows = `
 select o.position, o.event_id::text, o.event_type, o.source, o.key, o.version, coalesce(o.data_schema, ''),
     o.occurred_at, o.headers, o.payload,
@@ -100,7 +98,7 @@ func (p *produced) isForeignCopy(e event.Event) bool {
 	return strings.HasPrefix(p.topic, event.CopyPrefix) && e.Type != deadletter.CopyType
 }
 
-// selectHorizon runs after the rows: a table partition that is dropped between the two must count as dropped.
+// It runs after the rows: a table partition that is dropped between the two must count as dropped.
 const selectHorizon = `
 select coalesce((select min(lower) from (` + relay.Partitions + `) p), 1) > 1,
     coalesce((select o.event_id::text from public.outbox o order by o.position limit 1), ''),
@@ -218,9 +216,9 @@ func (p *produced) judgeKey(rows, records []fact) {
 	}
 }
 
-// judgeOrder looks for events that first come after a higher version of their key, unless all versions come in order
-// when repetitions count: after a loss the log may have a later event, and then all of them again. Where the beginning
-// of a log is gone, the first record may be a repetition.
+// judgeOrder looks for events that first come after a higher version of their key. If all versions come in order when
+// repetitions count, it finds none: after a loss the log may have a later event, and then all of them again. Where the
+// beginning of a log is gone, the first record may be a repetition.
 func (p *produced) judgeOrder(records []fact) {
 	records = slices.DeleteFunc(records, func(r fact) bool { return !r.isOurs || r.isOld || r.version == 0 })
 	var missing []int64

@@ -25,21 +25,20 @@ type comparison struct {
 	facts      []fact
 }
 
-// part is a topic-partition: how much of its log was read, and how much that log no longer holds.
+// part is a topic-partition, and how much of its log was read.
 type part struct {
 	oldest    int64 // the first offset that the log has
 	from      int64 // the first one that was read
 	firstAt   int64 // no record that was read is older; without one: never
 	firstEnd  int64 // where the log ended before the rows were read
 	end       int64 // records were read up to here
-	isOpen    bool  // an open transaction lies before the log's end, so records behind it were not read
+	isOpen    bool  // records behind an open transaction were not read
 	committed int64 // of a consumer: records below it must be in the inbox; -1: not known
 }
 
 func (p part) isCut() bool { return p.oldest > 0 }
 
-// A topic that does not exist has no partitions. The hour before Since is read, too: a record may repeat an event that
-// is a little older.
+// A topic that does not exist has no partitions. The hour before Since is read, too: a record may repeat an older event.
 func (c *comparison) readEnds(ctx context.Context) error {
 	return kafka.Ask(ctx, c.Kafka, "find the ends of "+c.topic, func(k kafka.Cluster) error {
 		partitions, err := k.Partitions(c.topic)
@@ -171,8 +170,8 @@ func inOrder(ctx context.Context, steps ...func(context.Context) error) error {
 
 const pageRows = 5000
 
-// readPages reads a page at a time: an open transaction would keep a table partition from being dropped. The last
-// argument is the size of a page. The others are computed for each page, from the last row before it.
+// readPages reads a page at a time: an open transaction would keep a table partition from being dropped. args returns
+// the arguments of the next page, without its size.
 func (l *look) readPages(ctx context.Context, what, sql string, args func() []any, scan []any, each func()) error {
 	for n := pageRows; n == pageRows; {
 		n = 0

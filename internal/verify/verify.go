@@ -67,8 +67,7 @@ const (
 	maxSuspects = 1000
 )
 
-// Run verifies one service. It opens its own connections and writes nothing. An error means that there is no verdict:
-// one of the two sides could not be read.
+// Run verifies one service. It writes nothing. An error means that there is no verdict: a side could not be read.
 func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	db, err := connect(ctx, cfg.Database)
 	if err != nil {
@@ -101,7 +100,7 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	return verdict, nil
 }
 
-// lookAgain keeps the findings that a further look suspects, too. It counts those that cannot be verified any more.
+// lookAgain keeps the findings that a further look suspects, too, and counts those that cannot be verified any more.
 func (l *look) lookAgain(ctx context.Context) error {
 	findings := l.verdict.Findings
 	if l.Suspected != nil {

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -27,8 +28,6 @@ var (
 		`(GET|HEAD|POST|PUT|PATCH|DELETE) ((?:https?://|\{\{)\S+)\n((?:[A-Za-z][A-Za-z-]*: \S.*\n)*)(?:\n((?s:.*)))?$`)
 	reference  = regexp.MustCompile(`\{\{([^}\n]*)\}\}`)
 	spaceAtEnd = regexp.MustCompile(`(?m)[ \t\r]$`)
-	// notJSON matches lines that a tool takes for other syntax.
-	notJSON = regexp.MustCompile(`(?m)^(<|>|#|//|\?\?|@|\{%|\{\{|GET |POST |HTTP)`)
 )
 
 // ParseHTTPFile reads the subset of the format that VS Code's REST Client, the HTTP Client of JetBrains and httpyac all
@@ -78,8 +77,8 @@ func (f *HTTPFile) add(text string) error {
 		request.Header.Add(name, value)
 	}
 	switch {
-	case notJSON.MatchString(request.Body):
-		return errors.New("the body has a line that is not JSON to every editor")
+	case request.Body != "" && !json.Valid([]byte(f.Fill(request.Body, nil))):
+		return errors.New("the body is not JSON to every editor")
 	case request.Body != "" && request.Header.Get("Content-Type") == "":
 		return fmt.Errorf("%s has a body and no Content-Type", request.Name)
 	case slices.ContainsFunc(f.Requests, func(r HTTPFileRequest) bool { return r.Name == request.Name }):

@@ -46,7 +46,6 @@ type Config struct {
 	Ready func(Addresses) `kong:"-"`
 }
 
-// Extension adds to devstack. Every field is optional.
 type Extension struct {
 	// Flags points to a struct of flags of devstack run, with kong's tags.
 	Flags any
@@ -58,7 +57,6 @@ type Extension struct {
 	Add func(cfg *Config)
 }
 
-// Program runs next to the services.
 type Program struct {
 	Name      string
 	Title     string
@@ -69,7 +67,6 @@ type Program struct {
 	Run func(ctx context.Context, at Addresses, log *slog.Logger, ready func(link string)) error
 }
 
-// Listener is an address that the stack opens.
 type Listener struct {
 	Name     string
 	Flag     string
@@ -83,7 +80,6 @@ type Listen struct {
 	Admin string
 }
 
-// Addresses are those of a running stack.
 type Addresses struct {
 	Dir           string   // of all state, absolute
 	Names         []string // of the services, in the order of every output

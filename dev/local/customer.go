@@ -5,7 +5,6 @@ import (
 	"io"
 )
 
-// writeSignUp shows the README's sign-up.
 func writeSignUp(out io.Writer, at Addresses) {
 	_, _ = fmt.Fprintf(out, `  Sign up:
 

@@ -36,7 +36,6 @@ func isBuiltByGoRun(path string) bool {
 
 var cached = regexp.MustCompile(`/[0-9a-f]{2}/[0-9a-f]{64}-d$`)
 
-// withParent polls, which works on every system.
 func withParent(ctx context.Context, getppid func() int, every time.Duration) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	parent := getppid()

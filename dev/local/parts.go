@@ -52,7 +52,6 @@ func (b *breakable) now() part {
 	return b.running
 }
 
-// interrupt returns the time of the new start.
 func (b *breakable) interrupt(ctx context.Context, pause time.Duration) (began time.Time, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/internal/config"
 )
 
-// checkAddresses opens nothing.
 func checkAddresses(listeners []Listener) error {
 	var problems []error
 	for i, l := range listeners {

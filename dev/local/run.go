@@ -9,7 +9,6 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// drainTimeout bounds the whole stop.
 const drainTimeout = time.Minute
 
 // Run starts the stack, shows the summary and runs until ctx is cancelled or a part fails. It stops services first and

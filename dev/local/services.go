@@ -13,19 +13,16 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// tuning suits one process on one machine.
 var tuning = map[string]string{
 	"LOG_LEVEL":        "info",
 	"SMTP_TIMEOUT":     "5s",
 	"SHUTDOWN_TIMEOUT": "15s",
 }
 
-// UsageError is a wrong flag, address or setting.
 type UsageError string
 
 func (e UsageError) Error() string { return string(e) }
 
-// ExitCode is that of a wrong configuration.
 func (UsageError) ExitCode() int { return service.ExitUsage }
 
 func readSettings(cfg Config) (map[string]string, error) {
@@ -89,7 +86,6 @@ func (h *stack) configure() (map[string]*eventing.Instance, error) {
 	return instances, errors.Join(problems...)
 }
 
-// environ has only variables that the service reads.
 func (h *stack) environ(s eventing.Described) (list []string) {
 	environ := map[string]string{}
 	unset := s.Unset()
@@ -106,7 +102,6 @@ func (h *stack) environ(s eventing.Described) (list []string) {
 	return list
 }
 
-// owned has the variables that the stack decides.
 func (h *stack) owned(name string) map[string]string {
 	return map[string]string{
 		"DATABASE_URL": h.at.Databases[name], "KAFKA_BROKERS": h.at.KafkaBrokers, "SMTP_ADDR": h.at.SMTP,

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// writeSummary shows what runs where.
 func (h *stack) writeSummary(took time.Duration) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n  twinbox is ready after %s\n\n", took.Round(time.Millisecond))

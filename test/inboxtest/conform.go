@@ -32,13 +32,11 @@ type Subject struct {
 	AfterCrash int
 }
 
-// Process handles one delivery.
 type Process func(ctx context.Context, id string, handler Handler) (inbox.Outcome, error)
 
 // Handler has one effect, between Before and After. An error of either is the handler's.
 type Handler struct{ Before, After func() error }
 
-// Run runs the handler around its effect.
 func (h Handler) Run(effect func() error) error {
 	for _, step := range []func() error{h.Before, effect, h.After} {
 		if step != nil {

@@ -94,7 +94,6 @@ func (of Idempotence) ways() (ways []way) {
 	return ways
 }
 
-// reorder returns orders in which each key keeps its own.
 func (of Idempotence) reorder() (inTurns, byKey []int) {
 	first, turns, turn := map[string]int{}, map[string]int{}, make([]int, len(of.Events))
 	for i, e := range of.Events {

@@ -18,7 +18,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// WaitLimit bounds a test's wait.
 const WaitLimit = 30 * time.Second
 
 // Bundle is an inbox's configuration on a database. The test makes the table ledger for the effects, without a unique
@@ -60,13 +59,11 @@ func (b *Bundle) Deliver(t *testing.T, msg *message.Message, handler HandlerFunc
 	return Deliver(b.Inbox(t), mux, msg)
 }
 
-// Deliver runs one message through the middleware and the Mux.
 func Deliver(in *inbox.Inbox, mux *inbox.Mux, msg *message.Message) error {
 	_, err := in.Middleware(mux.HandleMessage)(msg)
 	return err
 }
 
-// Effects counts the effects of the event.
 func (b *Bundle) Effects(t *testing.T, eventID string) int {
 	t.Helper()
 	return b.Count(t, `select count(*) from ledger where event_id = $1`, eventID)
@@ -124,13 +121,11 @@ type Data struct {
 
 type HandlerFunc = func(ctx context.Context, tx pgx.Tx, e event.Event, data Data) error
 
-// Effect is a handler that adds a row to the ledger.
 func Effect(ctx context.Context, tx pgx.Tx, e event.Event, _ Data) error {
 	_, err := tx.Exec(ctx, `insert into ledger (event_id) values ($1)`, e.ID)
 	return err
 }
 
-// NewEvent returns an event with a new id.
 func NewEvent() event.Event {
 	return event.Event{
 		ID: uuid.Must(uuid.NewV7()).String(), Source: "/test", Type: Type, Key: "key-1",
@@ -138,7 +133,6 @@ func NewEvent() event.Event {
 	}
 }
 
-// Named returns an event with that id and key.
 func Named(id, key string) event.Event {
 	e := NewEvent()
 	e.ID, e.Key = id, key
@@ -152,7 +146,6 @@ func At(when time.Time) event.Event {
 	return e
 }
 
-// IDAt returns a UUIDv7 of that time.
 func IDAt(when time.Time) string {
 	u := uuid.Must(uuid.NewV7())
 	ms := when.UnixMilli()

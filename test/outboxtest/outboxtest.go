@@ -49,7 +49,6 @@ create table public.outbox_17 partition of public.outbox for values from (17) to
 create table public.outbox_25 partition of public.outbox for values from (25) to (33);
 `)}}}
 
-// Event returns an event of a key.
 func Event(key string) event.Event {
 	return event.Event{Type: "test.happened.v1", Topic: Topic, Key: key, Data: []byte(`{"n":1}`)}
 }

@@ -21,7 +21,6 @@ import (
 // Run is the run function of a command under cmd/.
 type Run func(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int
 
-// Command runs one command to its end.
 func (run Run) Command(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -29,7 +28,6 @@ func (run Run) Command(t *testing.T, environ []string, args ...string) (code int
 	return code, out.String(), errs.String()
 }
 
-// Serving is a service while it runs.
 type Serving struct {
 	API, Admin string // as bound
 	Stop       func() (code int)
@@ -68,7 +66,6 @@ func Status(t *testing.T, url string) int {
 	return status
 }
 
-// Get returns the status and the body of a GET.
 func Get(t *testing.T, url string) (status int, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)

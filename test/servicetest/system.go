@@ -139,8 +139,6 @@ func (s *System) part(name string) *part {
 	return nil
 }
 
-// API returns host:port of the service's API.
 func (s *System) API(name string) string { s.t.Helper(); return s.part(name).at.API }
 
-// Pool returns the pool of the service's database.
 func (s *System) Pool(name string) *pgxpool.Pool { s.t.Helper(); return s.part(name).pool }

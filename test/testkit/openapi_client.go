@@ -70,14 +70,12 @@ func (c *APIClient) Do(t testing.TB, method, path, body string, headers ...strin
 	return Answer{response.StatusCode, response.Header, read}
 }
 
-// JSON returns the body, an object.
 func (a Answer) JSON(t testing.TB) (object map[string]any) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal(a.Body, &object), string(a.Body))
 	return object
 }
 
-// Code returns the code of a problem.
 func (a Answer) Code(t testing.TB) string {
 	t.Helper()
 	require.Equal(t, "application/problem+json", a.Header.Get("Content-Type"), string(a.Body))

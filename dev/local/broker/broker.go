@@ -30,7 +30,6 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Broker is a running broker.
 type Broker struct {
 	cluster *kfake.Cluster
 	addr    string

@@ -66,7 +66,6 @@ func (p *Process) Err() error {
 	}
 }
 
-// ErrEnded: the program ended before it was ready.
 var ErrEnded = errors.New("it ended before it was ready")
 
 const readyPoll = 10 * time.Millisecond
@@ -86,7 +85,6 @@ func (p *Process) Await(ctx context.Context, isReady func() bool) error {
 	return nil
 }
 
-// Signal ignores a program that has ended.
 func (p *Process) Signal(sig syscall.Signal) error {
 	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("signal process %d: %w", p.PID(), err)
@@ -94,7 +92,6 @@ func (p *Process) Signal(sig syscall.Signal) error {
 	return nil
 }
 
-// Kill sends SIGKILL and waits for the end.
 func (p *Process) Kill() error {
 	err := p.Signal(syscall.SIGKILL)
 	if err == nil {

@@ -20,7 +20,6 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// Config describes one mailbox. The zero value listens on free ports.
 type Config struct {
 	// SMTPAddr and HTTPAddr are loopback addresses, host:port.
 	SMTPAddr, HTTPAddr string

@@ -31,7 +31,6 @@ type Config struct {
 	socketDir string // "" = a new one; kept over a restart
 }
 
-// Superuser is the role that owns the server.
 const Superuser = "postgres"
 
 // Start returns these errors.

@@ -97,7 +97,6 @@ func (s *Server) DSN(database string) string {
 	return dsn.String()
 }
 
-// PID returns the postmaster's process id.
 func (s *Server) PID() int { return s.process.PID() }
 
 // Done is closed when the server has ended and its socket is gone.

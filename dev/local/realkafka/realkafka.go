@@ -27,7 +27,6 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-// Version is the release of Apache Kafka that runs.
 const Version = "4.3.1"
 
 type Config struct {
@@ -40,8 +39,7 @@ type Config struct {
 	// Node is the node's number. Default 1.
 	Node int
 	// Join is the [Server.Controller] of a node whose cluster this broker joins.
-	Join string
-	// Settings override broker settings.
+	Join     string
 	Settings map[string]string
 	// Progress gets the name of each slow step. Default: not called.
 	Progress func(string)
@@ -212,5 +210,4 @@ func (s *Server) Stop() (err error) {
 	return nil
 }
 
-// Kill ends the process as a crash would.
 func (s *Server) Kill() { _ = s.process.Kill() } // an error means that it has ended

@@ -18,13 +18,10 @@ type Settings struct {
 	eventing.Config
 }
 
-// Listeners returns the address of the operators.
 func (c Settings) Listeners() service.Listeners { return service.Listeners{Admin: c.AdminAddr} }
 
-// Topics returns no topic.
 func (c Settings) Topics() []kafka.Topic { return nil }
 
-// Rules returns the cross checks of all services.
 func (c Settings) Rules() []config.Rule { return c.Config.Rules() }
 
 // Service returns a service with an outbox and an inbox, without events, consumers and an API.

@@ -8,10 +8,9 @@
 // # Not guaranteed
 //
 // Effect and memory are two systems, without a common transaction. An event may be repeated for each of these; the
-// metric inbox_kv_second_effects_possible_total counts all but the last two, as possible second effects:
+// metric inbox_kv_second_effects_possible_total counts the first three:
 //
-//   - crash: a process died between the effect and the mark. The window is one round trip to the store, and the
-//     handler's own time after its effect.
+//   - crash: a process died between the effect and the mark, which is one round trip to the store.
 //   - late: a handler ran for longer than [Config.HandlerTimeout] plus the time for its mark, and another process took
 //     its event over.
 //   - unmarked: a call's context ended after the effect, while the store was away. This process writes the mark when
@@ -22,8 +21,7 @@
 //
 // So give the effect a key that the receiver recognises, such as the event's id as an Idempotency-Key.
 //
-// There is no order, no version, no comparison of payloads and no table of dead letters. The outcomes [Applied],
-// [Duplicate] and [Failed] are those of [example.com/twinbox/internal/inbox].
+// There is no order, no version, no comparison of payloads and no table of dead letters.
 //
 // # The protocol
 //
@@ -33,15 +31,12 @@
 //	store    put "done" over this "began" and nothing else            another one there: duplicate, found late
 //	cache    note the id, now that the store has said yes
 //
-// A conditional write decides whether an id is new: a replica of the store may answer a read with old data. An event
-// costs two round trips.
+// A conditional write decides whether an id is new: a replica of the store may answer a read with old data. A process
+// takes over its own "began", and an earlier life's of the same [Config.Owner], immediately. It takes over any other
+// when that has not changed for as long as a handler may take, measured on the local clock.
 //
-// A process takes over its own "began", and an earlier life's of the same [Config.Owner], immediately. It takes over
-// any other when that has not changed for as long as a handler may take, measured on the local clock.
+// # Cost
 //
-// # Memory
-//
-// An id of any length takes 32 bytes, and about 200 with the cache's overhead: 20 MB for the default of 100,000 ids.
-// TestAnIDTakesSoManyBytes holds that. In the store an id is a record of about 150 bytes, and NATS keeps an index of
-// the bucket's keys in memory.
+// An event costs two round trips. An id takes about 200 bytes in the cache, 20 MB for the default of 100,000, and 150 in
+// the store. NATS keeps an index of the bucket's keys in memory.
 package kv

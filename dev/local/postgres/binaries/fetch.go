@@ -24,7 +24,6 @@ import (
 	"example.com/twinbox/dev/local/cache"
 )
 
-// Version is the PostgreSQL that is fetched.
 const (
 	Version      = "18.4.0"
 	fetchedMajor = "18"

@@ -17,10 +17,7 @@ import (
 )
 
 func main() {
-	ctx, stop := local.WithTool(service.SignalContext(context.Background()), false)
-	code := runCommand(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	os.Exit(runCommand(service.SignalContext(context.Background()), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/realkafka"
 )
 
@@ -19,8 +18,6 @@ type KafkaCommand struct {
 
 // Run runs Kafka until the context ends. An earlier end of the process is an error.
 func (c *KafkaCommand) Run(ctx context.Context, to *kong.Context) error {
-	ctx, stop := local.WithTool(ctx, false)
-	defer stop()
 	server, err := realkafka.Start(ctx, realkafka.Config{
 		Addr: c.Addr,
 		Dir:  c.Data,

@@ -31,8 +31,11 @@ type RunCommand struct {
 
 // Run runs the stack until the context ends.
 func (c *RunCommand) Run(ctx context.Context, to *kong.Context) error {
-	ctx, stop := local.WithTool(ctx, c.ByMake)
-	defer stop()
+	if c.ByMake {
+		var stop func()
+		ctx, stop = local.WithParent(ctx)
+		defer stop()
+	}
 	service.StartTracing()
 	cfg := c.Config
 	for _, e := range c.extensions {

@@ -3,33 +3,12 @@ package local
 import (
 	"context"
 	"os"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
-
-func TestIsBuiltByGoRun(t *testing.T) {
-	t.Parallel()
-	entry := "52" + strings.Repeat("0a", 31) + "-d"
-	for path, want := range map[string]bool{
-		"/home/ada/.cache/go-build/52/" + entry + "/twinbox":       true,
-		"/var/go/cache/52/" + entry + "/twinbox":                   true,
-		"/home/ada/.cache/go-build/52/" + entry + "/exe/b/twinbox": false,
-		"/tmp/go-build123/b001/exe/twinbox":                        true,
-		"/var/folders/x/T/go-build9/b001/exe/twinbox":              true,
-		"/usr/local/bin/twinbox":                                   false,
-		"/home/ada/exe/twinbox":                                    false,
-		"/home/ada/.cache/go-build/aa/aaaa-d/twinbox":              false,
-		"/tmp/go-build123/b001/local.test":                         false,
-		"/home/go-builders/project/bin/exe/sub/twinbox":            false,
-		"/home/ada/.cache/go-build/aa/aaaa-d/exe/../b/x":           false,
-	} {
-		require.Equal(t, want, isBuiltByGoRun(path), path)
-	}
-}
 
 func TestParentThatEnds(t *testing.T) {
 	t.Parallel()

@@ -58,8 +58,11 @@ func (c *DemoCommand) Run(ctx context.Context, to *kong.Context) (err error) {
 	if c.Rate <= 0 || c.Rate > maxRate || c.For < time.Second || c.Outage < 0 {
 		return local.UsageError("--rate is above 0 and at most 1000, --for at least 1s, --outage not below 0")
 	}
-	ctx, stop := local.WithTool(ctx, c.ByMake)
-	defer stop()
+	if c.ByMake {
+		var stop func()
+		ctx, stop = local.WithParent(ctx)
+		defer stop()
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
@@ -160,7 +163,7 @@ type ServeCommand struct {
 // Run runs the service until a signal or the end of its parent.
 func (c *ServeCommand) Run(ctx context.Context, to *kong.Context) error {
 	service.StartTracing()
-	ctx, stop := local.WithTool(ctx, true)
+	ctx, stop := local.WithParent(ctx)
 	defer stop()
 	for _, s := range services.All() {
 		if s.Name != c.Service {

@@ -1,6 +1,7 @@
 package outboxtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -70,21 +71,17 @@ func pick(events []event.Event, filters []Filter) []event.Event {
 
 // RequireAdded returns the payload of the one picked event of that declaration. With none or several the test fails and
 // shows the outbox's events.
-func RequireAdded[T any](t testing.TB, db DB, of event.Definition[T], filters ...Filter) (payload T) {
+func RequireAdded[T any](t testing.TB, db DB, of event.Definition[T], filters ...Filter) T {
 	t.Helper()
 	filters = append([]Filter{Type(of)}, filters...)
 	all := Added(t, db)
-	switch picked := pick(all, filters); len(picked) {
-	case 0:
-		t.Fatalf("no event was added with %s; %s%s", names(filters), tail("the outbox has", all), uncommitted(t, db))
-	case 1:
-		decoded, err := of.Decode(picked[0])
-		if err != nil {
-			t.Fatalf("event %s: %v\n%s", picked[0].ID, err, Line(picked[0]))
-		}
-		payload = decoded
-	default:
-		t.Fatalf("%d events were added with %s, and one was to be:\n%s", len(picked), names(filters), lines(picked))
+	picked := pick(all, filters)
+	if len(picked) != 1 {
+		t.Fatalf("%d events were added with %s, and one was to be; %s", len(picked), names(filters), show(all))
+	}
+	payload, err := of.Decode(picked[0])
+	if err != nil {
+		t.Fatalf("event %s: %v\n%s", picked[0].ID, err, Line(picked[0]))
 	}
 	return payload
 }
@@ -93,58 +90,32 @@ func RequireAdded[T any](t testing.TB, db DB, of event.Definition[T], filters ..
 func RequireNone(t testing.TB, db DB, filters ...Filter) {
 	t.Helper()
 	if picked := Added(t, db, filters...); len(picked) > 0 {
-		t.Fatalf("no event was to be added with %s; %s", names(filters), tail("the outbox has", picked))
+		t.Fatalf("no event was to be added with %s; %s", names(filters), show(picked))
 	}
 }
 
 func names(filters []Filter) string {
-	if len(filters) == 0 {
-		return "anything"
+	var list []string
+	for _, f := range filters {
+		list = append(list, f.name)
 	}
-	list := make([]string, len(filters))
-	for i, f := range filters {
-		list[i] = f.name
-	}
-	return strings.Join(list, ", ")
+	return cmp.Or(strings.Join(list, ", "), "anything")
 }
 
 const shown = 20
 
-func tail(what string, events []event.Event) string {
-	switch n := len(events); {
-	case n == 0:
-		return "the outbox is empty"
-	case n > shown:
-		return fmt.Sprintf("%s %d, of which the last are\n%s", what, n, lines(events[n-shown:]))
-	default:
-		return what + "\n" + lines(events)
+func show(events []event.Event) string {
+	if len(events) == 0 {
+		return "the outbox has no event; those of an open transaction are visible in it alone"
 	}
-}
-
-func lines(events []event.Event) string {
-	list := make([]string, len(events))
-	for i, e := range events {
-		list[i] = "  " + Line(e)
+	text := fmt.Sprintf("the outbox has %d, the last are", len(events))
+	for _, e := range events[max(0, len(events)-shown):] {
+		text += "\n  " + Line(e)
 	}
-	return strings.Join(list, "\n")
+	return text
 }
 
 // Line shows an event's type, key, version and payload.
 func Line(e event.Event) string {
 	return fmt.Sprintf("%s %s v%d %s", e.Type, e.Key, e.Version, e.Data)
-}
-
-// A transaction that has added or removed events holds this lock until it ends.
-const selectWriters = `
-select count(*) from pg_catalog.pg_locks
-where database = (select oid from pg_catalog.pg_database where datname = current_database())
-    and relation = 'public.outbox'::regclass and mode = 'RowExclusiveLock' and pid <> pg_backend_pid()`
-
-func uncommitted(t testing.TB, db DB) string {
-	t.Helper()
-	rows, _ := db.Query(t.Context(), selectWriters)
-	if n, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int]); err != nil || n == 0 {
-		return ""
-	}
-	return "\nA transaction of another connection has added events and is open: look into that one, or commit it before."
 }

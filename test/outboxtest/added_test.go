@@ -66,31 +66,27 @@ func TestWhatARequirementOnTheOutboxFailsWith(t *testing.T) {
 			outboxtest.RequireAdded(t, db, parcelShipped, outboxtest.Key("a"))
 		}))
 	}
-	const none = "no event was added with type shop.parcel-shipped.v1, key a; "
-	requireText(pool, none+"the outbox is empty")
-
+	const none = "0 events were added with type shop.parcel-shipped.v1, key a, and one was to be; the outbox has "
 	tx := outboxtest.Begin(t, pool)
 	_, err := o.Add(t.Context(), tx, ship(t, parcelShipped, "a"))
 	require.NoError(t, err)
-	requireText(pool, none+"the outbox is empty\n"+
-		"A transaction of another connection has added events and is open: look into that one, or commit it before.")
+	requireText(pool, none+"no event; those of an open transaction are visible in it alone")
 	requireText(tx, "")
 	require.NoError(t, tx.Rollback(t.Context()))
 
 	outboxtest.Commit(t, o, pool, ship(t, parcelShipped, "b"), ship(t, parcelLost, "a"))
-	requireText(pool, none+`the outbox has
+	requireText(pool, none+`2, the last are
   shop.parcel-shipped.v1 b v1 {"parcel":"b!"}
   shop.parcel-lost.v1 a v1 {"parcel":"a!"}`)
-
-	outboxtest.Commit(t, o, pool, ship(t, parcelShipped, "a"), ship(t, parcelShipped, "a"))
-	requireText(pool, `2 events were added with type shop.parcel-shipped.v1, key a, and one was to be:
-  shop.parcel-shipped.v1 a v2 {"parcel":"a!"}
-  shop.parcel-shipped.v1 a v3 {"parcel":"a!"}`)
-
-	require.Equal(t, `no event was to be added with type shop.parcel-lost.v1; the outbox has
+	require.Equal(t, `no event was to be added with type shop.parcel-lost.v1; the outbox has 1, the last are
   shop.parcel-lost.v1 a v1 {"parcel":"a!"}`, testkit.FailureText(t, func(t testing.TB) {
 		outboxtest.RequireNone(t, pool, outboxtest.Type(parcelLost))
 	}))
+
+	outboxtest.Commit(t, o, pool, ship(t, parcelShipped, "a"), ship(t, parcelShipped, "a"))
+	require.Contains(t, testkit.FailureText(t, func(t testing.TB) {
+		outboxtest.RequireAdded(t, pool, parcelShipped, outboxtest.Key("a"))
+	}), "2 events were added with type shop.parcel-shipped.v1, key a, and one was to be; ")
 }
 
 func TestOnlyTheLastEventsOfALongOutboxAreShown(t *testing.T) {
@@ -98,7 +94,7 @@ func TestOnlyTheLastEventsOfALongOutboxAreShown(t *testing.T) {
 	o, pool := outboxtest.New(t), outboxtest.Database(t)
 	outboxtest.CommitMany(t, o, pool, 30, 30)
 	text := testkit.FailureText(t, func(t testing.TB) { outboxtest.RequireNone(t, pool) })
-	require.Regexp(t, `^no event was to be added with anything; the outbox has 30, of which the last are\n`, text)
+	require.Regexp(t, `^no event was to be added with anything; the outbox has 30, the last are\n`, text)
 	require.Len(t, regexp.MustCompile(`(?m)^  test`).FindAllString(text, -1), 20)
 }
 

@@ -65,10 +65,13 @@ func (p *produced) readLost(ctx context.Context) error {
 		m := message.NewMessage(id, payload)
 		m.Metadata, headers = headers, nil
 		e, err := event.FromMessage(m)
-		if err == nil && !e.Time.Before(p.Since) {
+		if err != nil {
+			return fmt.Errorf("event %s: %w", id, err)
+		}
+		if !e.Time.Before(p.Since) {
 			p.addRow(e, lost)
 		}
-		return err
+		return nil
 	})
 }
 

@@ -44,8 +44,9 @@ func checkPorts(ctx context.Context, listeners []Listener) error {
 			err = errors.New("is in use")
 		}
 		variable := strings.ToUpper(strings.ReplaceAll(l.Flag, "-", "_"))
-		problems = append(problems, fmt.Errorf("%s: %s %w; take a free port with --%[4]s=%[5]s (make run ARGS=--%[4]s=%[5]s) "+
-			"or TWINBOX_%[6]s=%[5]s", l.Name, l.Addr, err, l.Flag, freePort, variable))
+		option := "--" + l.Flag + "=" + freePort
+		problems = append(problems, fmt.Errorf("%s: %s %w; take a free port with %s (make run ARGS=%s) or TWINBOX_%s=%s",
+			l.Name, l.Addr, err, option, option, variable, freePort))
 	}
 	return errors.Join(problems...)
 }

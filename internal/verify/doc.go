@@ -42,6 +42,6 @@
 //
 // # Cost
 //
-// It reads both sides from the beginning, or from [Config].Since, and keeps in memory one outbox and topic, or topic and
-// inbox, at a time: about 200 bytes for each row, record and key. A further look keeps those of the suspects alone.
+// It reads both sides from the beginning, or from [Config].Since, and keeps in memory one outbox and topic, or topic
+// and inbox, at a time: about 200 bytes for each row, record and key. A further look keeps those of the suspects alone.
 package verify

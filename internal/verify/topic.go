@@ -38,7 +38,8 @@ type part struct {
 
 func (p part) isCut() bool { return p.oldest > 0 }
 
-// A topic that does not exist has no partitions. The hour before Since is read, too: a record may repeat an older event.
+// A topic that does not exist has no partitions. The hour before Since is read, too: a record may repeat an event of
+// before.
 func (c *comparison) readEnds(ctx context.Context) error {
 	return kafka.Ask(ctx, c.Kafka, "find the ends of "+c.topic, func(k kafka.Cluster) error {
 		partitions, err := k.Partitions(c.topic)

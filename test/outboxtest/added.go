@@ -108,11 +108,12 @@ func show(events []event.Event) string {
 	if len(events) == 0 {
 		return "the outbox has no event; those of an open transaction are visible in it alone"
 	}
-	text := fmt.Sprintf("the outbox has %d, the last are", len(events))
+	var text strings.Builder
+	fmt.Fprintf(&text, "the outbox has %d, the last are", len(events))
 	for _, e := range events[max(0, len(events)-shown):] {
-		text += "\n  " + Line(e)
+		text.WriteString("\n  " + Line(e))
 	}
-	return text
+	return text.String()
 }
 
 // Line shows an event's type, key, version and payload.

@@ -37,6 +37,6 @@
 //
 // # Cost
 //
-// An event costs two round trips. An id takes about 200 bytes in the cache, 20 MB for the default of 100,000, and 150 in
-// the store. NATS keeps an index of the bucket's keys in memory.
+// An event costs two round trips. An id takes about 200 bytes in the cache, 20 MB for the default of 100,000, and 150
+// in the store. NATS keeps an index of the bucket's keys in memory.
 package kv

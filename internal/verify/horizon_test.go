@@ -304,6 +304,16 @@ func TestSince(t *testing.T) {
 	require.NotContains(t, kindsOf(verdict), verify.Lost)
 }
 
+func TestATopicThatDoesNotFitIsRefused(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	_, err := verify.Run(t.Context(), s.config().AtMost(7))
+	require.ErrorContains(t, err, "8 records are more than the 7 that fit: leave out older events (--since)")
+	requireWhole(t, run(t, s.config().AtMost(8)))
+	s.exec(t, `delete from outbox where position = 8`)
+	require.Equal(t, []verify.Kind{verify.Ghost}, kindsOf(run(t, s.config().AtMost(8))), "looked at again")
+}
+
 // A topic-partition without a young record, and one whose young records lie behind old ones, are judged by their whole
 // logs.
 func TestSinceFindsWhatTheWindowCuts(t *testing.T) {

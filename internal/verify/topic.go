@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,7 @@ func (p part) isCut() bool { return p.oldest > 0 }
 // A topic that does not exist has no partitions. The hour before Since is read, too: a record may repeat an event of
 // before.
 func (c *comparison) readEnds(ctx context.Context) error {
+	var records int64
 	return kafka.Ask(ctx, c.Kafka, "find the ends of "+c.topic, func(k kafka.Cluster) error {
 		partitions, err := k.Partitions(c.topic)
 		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
@@ -75,10 +77,17 @@ func (c *comparison) readEnds(ctx context.Context) error {
 				p.committed = committed[i]
 			}
 			c.parts = append(c.parts, p)
+			records += p.end - p.from
+		}
+		if most := cmp.Or(c.most, mostRecords); records > most && c.wanted == nil {
+			return fmt.Errorf("%d records are more than the %d that fit: leave out older events (--since)", records, most)
 		}
 		return nil
 	})
 }
+
+// mostRecords take about 4 GB: 200 bytes for each row, record and key.
+const mostRecords = 10_000_000
 
 // readRecords calls each for every record, with the error of an unreadable one.
 func (c *comparison) readRecords(ctx context.Context, each func(fact, event.Event, *message.Message, error)) error {

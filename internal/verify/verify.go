@@ -59,7 +59,8 @@ type Config struct {
 	// Suspected, if set, gets the number of suspects before each further look.
 	Suspected func(suspects int)
 
-	off Rule
+	off  Rule
+	most int64 // records of a topic; 0: mostRecords
 }
 
 const (
@@ -67,7 +68,8 @@ const (
 	maxSuspects = 1000
 )
 
-// Run verifies one service. It writes nothing. An error means that there is no verdict: a side could not be read.
+// Run verifies one service. It writes nothing. An error means that there is no verdict: a side could not be read, or a
+// topic has more than 10,000,000 records since then.
 func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	db, err := connect(ctx, cfg.Database)
 	if err != nil {

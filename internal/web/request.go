@@ -214,8 +214,8 @@ func IdempotencyKey(r *http.Request) (string, error) {
 // InvalidIdempotencyKey reports the correct form.
 func InvalidIdempotencyKey() *Error {
 	answer := ParameterError(http.StatusBadRequest, CodeIdempotencyKeyInvalid, "Idempotency-Key", "is malformed")
-	answer.Detail = "The request header Idempotency-Key is malformed. Send 1 to 255 printable ASCII characters that name " +
-		"this request, such as a UUID in double quotes, or leave the header out."
+	answer.Detail = "The request header Idempotency-Key is malformed. Send 1 to 255 printable ASCII characters that " +
+		"name this request, such as a UUID in double quotes, or leave the header out."
 	return answer
 }
 

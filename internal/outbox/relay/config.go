@@ -142,8 +142,8 @@ func (c Config) validate() error {
 	return e.Err()
 }
 
-// FailedIndexes is an error of a [Log] with the indexes of a call's failed messages. All others are taken. A key's later
-// messages must not have been taken before its first failed one.
+// FailedIndexes is an error of a [Log] with the indexes of a call's failed messages. All others are taken. A key's
+// later messages must not have been taken before its first failed one.
 type FailedIndexes interface {
 	error
 	FailedIndexes() map[int]error

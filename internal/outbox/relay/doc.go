@@ -1,12 +1,12 @@
-// Package relay publishes the events that package outbox adds: every committed event at least once, the events of a key
-// in order. docs/adr/0001-read-the-outbox-by-snapshot-window.md has the reasons, docs/engine.md the tests.
+// Package relay publishes the events that package outbox adds: every committed event at least once, the events of a
+// key in order. docs/adr/0001-read-the-outbox-by-snapshot-window.md has the reasons, docs/engine.md the tests.
 //
 // # A round
 //
 // A transaction takes its id and its rows' positions before it commits, and commits follow neither order. So the relay
-// remembers a snapshot, done, in the row outbox_cursor: every row that is visible in it is published. The rows that are
-// visible in the present snapshot and not in done are the next window. No round waits for a running transaction: its
-// rows belong to a later window.
+// remembers a snapshot, done, in the row outbox_cursor: every row that is visible in it is published. The rows that
+// are visible in the present snapshot and not in done are the next window. No round waits for a running transaction:
+// its rows belong to a later window.
 //
 // The leader repeats these steps, each in autocommit on its one session:
 //
@@ -26,19 +26,19 @@
 // Rolled back rows are in none. Savepoints do not matter: id and snapshot are those of the top transaction.
 //
 // A page is stored before it is sent, so a successor sends that page again, and no other. The store's commit reaches
-// the disk after the commits of the page's writers, even with synchronous_commit = off: a crash of the server takes back
-// no event that was sent.
+// the disk after the commits of the page's writers, even with synchronous_commit = off: a crash of the server takes
+// back no event that was sent.
 //
 // # No key is inverted
 //
-// A writer locks the key's row in outbox_key, takes the next version and inserts, in one statement. The writer of event
-// 2 gets the lock after the writer of event 1 has ended. So event 2 has the higher position, and each snapshot that
-// sees it sees event 1. Within a page the publisher sends no record behind a failed one of its key.
+// A writer locks the key's row in outbox_key, takes the next version and inserts, in one statement. The writer of
+// event 2 gets the lock after the writer of event 1 has ended. So event 2 has the higher position, and each snapshot
+// that sees it sees event 1. Within a page the publisher sends no record behind a failed one of its key.
 //
 // # Where the scan starts
 //
-// A landmark is a pair (x, h): the head h was read, then the transaction id x was taken. The rows of a transaction with
-// a higher id lie above h: the column xid precedes position, and PostgreSQL evaluates defaults in column order.
+// A landmark is a pair (x, h): the head h was read, then the transaction id x was taken. The rows of a transaction
+// with a higher id lie above h: the column xid precedes position, and PostgreSQL evaluates defaults in column order.
 //
 // A row of the window belongs to a transaction that was running in the snapshot before, or began after it. The newest
 // landmark with a lower id bounds its position. The lowest of these bounds is the start (snapshot.go).
@@ -60,15 +60,15 @@
 // # Who leads
 //
 // The leader's session holds an advisory lock, and idle_session_timeout ends the session of one that hangs. Each
-// leadership raises the epoch, and every change of the cursor repeats it. A former leader's last call may land late, and
-// doubled, but in order (docs/adr/0003-one-relay-leads.md).
+// leadership raises the epoch, and every change of the cursor repeats it. A former leader's last call may land late,
+// and doubled, but in order (docs/adr/0003-one-relay-leads.md).
 //
 // # Files
 //
 // A leader meets config, relay, session and check; lead has the rounds, cursor and snapshot the windows. A page goes
-// through publish, call and parked. scheduled and partitions are its chores. With a [Log], ends plans and compares, look,
-// refuse, heal and pass mend, and baseline takes over a log of an older edition. Operators use status, metrics, keys,
-// pause, lost and republish, with or without a leader.
+// through publish, call and parked. scheduled and partitions are its chores. With a [Log], ends plans and compares,
+// look, refuse, heal and pass mend, and baseline takes over a log of an older edition. Operators use status, metrics,
+// keys, pause, lost and republish, with or without a leader.
 //
 // # Not guaranteed
 //
@@ -77,6 +77,7 @@
 // The relay cannot see manual writes: rows with their own xid or position, rows in a partition, another server's
 // changes applied to the table.
 //
-// A poll does not notice a sequence that was set back and has grown past the row's head again: its rows may be published
-// out of their key's order. After a restore that lost the sequence's value, a relay must lead before writers start.
+// A poll does not notice a sequence that was set back and has grown past the row's head again: its rows may be
+// published out of their key's order. After a restore that lost the sequence's value, a relay must lead before writers
+// start.
 package relay

@@ -67,7 +67,10 @@ func (c Consumer) types() []string {
 
 // Accepts reports whether the consumer handles the type.
 func (c Consumer) Accepts(eventType string) bool {
-	return slices.Contains(c.types(), eventType)
+	if c.Handlers != nil {
+		return c.Handlers.Accepts(eventType)
+	}
+	return slices.Contains(c.Types, eventType)
 }
 
 func (n *Node) checkConsumer(c Consumer) error {

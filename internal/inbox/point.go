@@ -56,13 +56,17 @@ func (in *Inbox) ReadPoints(ctx context.Context, topic string) (map[int32]event.
 	return points, nil
 }
 
+// A first point replaces none: another owner may have begun, and moved its own.
 const storePoint = `
 insert into public.inbox_point (consumer, topic, partition, next_offset, time) values ($1, $2, $3, $4, $5)
-on conflict (consumer, topic, partition) do update set next_offset = excluded.next_offset, time = excluded.time`
+on conflict (consumer, topic, partition) do update set next_offset = excluded.next_offset, time = excluded.time
+where excluded.time = $6`
 
-// StorePoint stores a topic-partition's first point, or puts it back before all of a log is read again.
+// StorePoint stores a topic-partition's first point. One with [event.ReadAgain] also replaces a point, before all of a
+// log is read again.
 func (in *Inbox) StorePoint(ctx context.Context, topic string, partition int32, to event.Point) error {
-	if _, err := in.cfg.Pool.Exec(ctx, storePoint, in.cfg.Consumer, topic, partition, to.Next, to.Time); err != nil {
+	if _, err := in.cfg.Pool.Exec(ctx, storePoint, in.cfg.Consumer, topic, partition, to.Next, to.Time,
+		event.ReadAgain); err != nil {
 		return fmt.Errorf("store point: %w", err)
 	}
 	return nil

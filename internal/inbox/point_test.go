@@ -51,10 +51,13 @@ func TestAPointBeginsAndIsPutBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	in := b.Inbox(t)
-	for _, point := range []event.Point{{Next: 7, Time: 70}, {Next: 3, Time: event.ReadAgain}} {
-		require.NoError(t, in.StorePoint(t.Context(), "topic-1", 2, point))
-		b.requirePoint(t, point.Next, point.Time)
-	}
+	store := func(point event.Point) { require.NoError(t, in.StorePoint(t.Context(), "topic-1", 2, point)) }
+	store(event.Point{Next: 7, Time: 70})
+	b.requirePoint(t, 7, 70)
+	store(event.Point{Next: 2}) // of an owner that was late
+	b.requirePoint(t, 7, 70)
+	store(event.Point{Next: 3, Time: event.ReadAgain})
+	b.requirePoint(t, 3, event.ReadAgain)
 	points, err := in.ReadPoints(t.Context(), "another")
 	require.NoError(t, err)
 	require.Empty(t, points)

@@ -16,7 +16,8 @@ import (
 type Points interface {
 	// ReadPoints returns the points of a topic's partitions; one without a point is missing.
 	ReadPoints(ctx context.Context, topic string) (map[int32]event.Point, error)
-	// StorePoint stores a topic-partition's first point, or puts it back because all of the log is read again.
+	// StorePoint stores a topic-partition's first point. Only one with [event.ReadAgain] replaces a point: all of the log
+	// is read again.
 	StorePoint(ctx context.Context, topic string, partition int32, to event.Point) error
 	// Rewound is called when records are read again because the database or the broker went back.
 	Rewound(cause string)

@@ -115,7 +115,7 @@ func (c *comparison) readRecords(ctx context.Context, each func(fact, event.Even
 			}
 			p.isOpen = p.end < ends[i]
 		}
-		oldest, err := k.Offsets(c.topic, c.partitions, sarama.OffsetOldest) // now, so that what was deleted since counts
+		oldest, err := k.Offsets(c.topic, c.partitions, sarama.OffsetOldest) // again: records may be gone since
 		for i := range oldest {
 			c.parts[i].oldest, c.parts[i].from = oldest[i], max(c.parts[i].from, oldest[i])
 		}

@@ -127,7 +127,7 @@ func (c *dlqEdit) Run(ctx context.Context, to *streams, services []*client.Servi
 	}
 	of := []*client.Service{s}
 	if err == nil && c.Headers == nil && bytes.Equal(before, c.Payload) {
-		to.warn("the payload is what it was; nothing to do")
+		to.warn("the payload is unchanged; nothing to do")
 		of = nil
 	}
 	switch {

@@ -58,7 +58,7 @@ type Config struct {
 	Validate func(event.Event) error
 	// Order of a key's events. Default: Unordered.
 	Order Order
-	// OnConflict of a processed id. Default: ConflictError.
+	// OnConflict is the treatment of a processed id with another payload. Default: ConflictError.
 	OnConflict ConflictMode
 	// Batch bounds the events of a transaction. Default: 200.
 	Batch int
@@ -128,7 +128,8 @@ type Host interface {
 	Attempted(ctx context.Context, failure error)
 	// Handled gets the outcome of each delivery. It must not block.
 	Handled(e event.Event, outcome Outcome)
-	// CopyDeadLetter runs in the transaction that stores a dead letter, and fails it. Parked events have no copy.
+	// CopyDeadLetter runs in the transaction that stores a dead letter. Its error rolls that back, and the attempt is
+	// repeated. Parked events have no copy.
 	CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.Letter) error
 }
 

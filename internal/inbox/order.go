@@ -34,8 +34,8 @@ func (ks keys) of(it *item) *key {
 	return ks[it.event.Key]
 }
 
-// The order of the keys prevents deadlocks, "materialized" that each call is planned anew, "offset 0" that all keys are
-// read while the table has no statistics.
+// The rows are locked in the order of the keys, so two transactions cannot deadlock. "materialized" keeps the planner
+// from planning each call anew, "offset 0" from reading all keys while the table has no statistics.
 const selectKeys = `
 with asked as materialized (select $1::text as consumer, $2::text[] as keys)
 select k.key, s.version, s.parked_from from asked cross join unnest(asked.keys) as k (key)

@@ -68,7 +68,7 @@ func (a *Admin) Explain(reasons ...Reason) {
 	}
 }
 
-// Causes returns the causes that hold, the worst first, at most half a second old.
+// Causes returns the causes that hold, the worst first. The answer of a reason is used for half a second.
 func (a *Admin) Causes() []Cause {
 	found, errs := make([][]Cause, len(a.reasons)), make([]error, len(a.reasons))
 	var all sync.WaitGroup

@@ -22,7 +22,8 @@ type Config struct {
 	Pool *pgxpool.Pool
 	// Retention is how long an event is remembered, from its own time, or longer.
 	Retention time.Duration
-	// Check returns an error while a topic may deliver a forgotten event: then the inbox forgets nothing. Default: nil.
+	// Check returns an error while a topic may deliver a forgotten event: then the inbox forgets nothing. Default:
+	// Retention is trusted.
 	Check func(context.Context) error
 	// Every is the time between two rounds. Default: 1 h.
 	Every time.Duration

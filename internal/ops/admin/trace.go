@@ -18,7 +18,7 @@ import (
 // entry is an event as a story shows it.
 type entry struct {
 	adminapi.OutboxEvent
-	Correlation string // what it carries, else its own id
+	Correlation string // its correlation id, else its own id
 	Causation   string // the event from which it follows; empty: none
 	TraceParent string // W3C Trace Context; empty: none
 }

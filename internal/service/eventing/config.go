@@ -194,7 +194,8 @@ const project = "twinbox"
 // Group returns the name of a consumer's group.
 func (c Config) Group(consumer string) string { return project + "." + c.Environment + "." + consumer }
 
-// Migrate brings the database to this build's schema, grants the serving role its rights, and prints what it applied.
+// Migrate brings the database to this build's schema, grants the serving role its rights, and prints
+// the applied migrations.
 func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.Set) error {
 	migration := migrations.Migration{
 		URL: cmp.Or(c.MigrateURL, c.DatabaseURL).Reveal(), Sets: sets,

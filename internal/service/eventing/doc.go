@@ -2,7 +2,7 @@
 // consumers and their inbox. A service declares itself ([Service]) and its consumers ([Node.Consume]), writes events
 // through [Node.Outbox] and embeds [Config].
 //
-//	service.go       a service, its commands, what it reads and writes
+//	service.go       a service, its commands, its topics and sources
 //	config.go        the variables of all services
 //	node.go          connections, outbox, relay, checks
 //	run.go           the order of a start

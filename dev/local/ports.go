@@ -14,15 +14,10 @@ import (
 
 func checkAddresses(listeners []Listener) error {
 	var problems []error
-	for i, l := range listeners {
+	for _, l := range listeners {
 		detail := config.FormatListen.Check(l.Addr)
 		if detail == "" && l.Loopback && !mailbox.IsLoopback(l.Addr) {
 			detail = "not a loopback address: others could read what it shows"
-		}
-		for _, other := range listeners[:i] {
-			if detail == "" && config.SameListener(l.Addr, other.Addr) {
-				detail = "is also the address of " + other.Name
-			}
 		}
 		if detail != "" {
 			problems = append(problems, UsageError(fmt.Sprintf("%s: --%s %q: %s", l.Name, l.Flag, l.Addr, detail)))

@@ -30,5 +30,5 @@ func (c Config) Topics() []kafka.Topic { return c.Config.Topics(contract.TopicHe
 
 // Rules returns the cross checks, those of all services first.
 func (c Config) Rules() []config.Rule {
-	return c.APIRules(c.Listeners(), c.RequestTimeout)
+	return c.APIRules(c.RequestTimeout)
 }

@@ -34,5 +34,5 @@ func (c Config) Topics() []kafka.Topic {
 
 // Rules returns the cross checks, those of all services first.
 func (c Config) Rules() []config.Rule {
-	return c.APIRules(c.Listeners(), c.RequestTimeout)
+	return c.APIRules(c.RequestTimeout)
 }

@@ -40,5 +40,5 @@ func (c Config) Topics() []kafka.Topic {
 
 // Rules returns the cross checks, those of all services first.
 func (c Config) Rules() []config.Rule {
-	return append(c.APIRules(c.Listeners(), c.RequestTimeout), c.SMTP.Rules(c.Mail, c.DrainFor)...)
+	return append(c.APIRules(c.RequestTimeout), c.SMTP.Rules(c.Mail, c.DrainFor)...)
 }

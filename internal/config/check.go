@@ -102,19 +102,6 @@ func isPostgres(text string) bool {
 	return err == nil
 }
 
-// SameListener reports whether two addresses have the same port, other than 0, and the same host or every interface.
-func SameListener(a, b string) bool {
-	hostA, portA, errA := net.SplitHostPort(a)
-	hostB, portB, errB := net.SplitHostPort(b)
-	return errA == nil && errB == nil && portA == portB && portA != "0" &&
-		(hostA == hostB || isEveryInterface(hostA) || isEveryInterface(hostB))
-}
-
-func isEveryInterface(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "" || err == nil && addr.IsUnspecified()
-}
-
 func (f *field) check(text string, words []string) error {
 	format := Format(f.tag.Get("format"))
 	visible := text

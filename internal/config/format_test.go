@@ -36,31 +36,3 @@ func TestFormatsTakeWhatIsRight(t *testing.T) {
 		}
 	}
 }
-
-func TestSameListener(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		a, b string
-		want bool
-	}{
-		{"127.0.0.1:80", "127.0.0.1:80", true},
-		{"127.0.0.1:80", "127.0.0.1:81", false},
-		{"127.0.0.1:0", "127.0.0.1:0", false},
-		{":0", ":0", false},
-		{":80", "127.0.0.1:80", true},
-		{":80", "[::1]:80", true},
-		{":80", ":80", true},
-		{":80", "elsewhere:80", true},
-		{"0.0.0.0:80", "127.0.0.1:80", true},
-		{"0.0.0.0:80", "[::1]:80", true},
-		{"0.0.0.0:80", "[::]:80", true},
-		{"[::]:80", "127.0.0.1:80", true},
-		{"localhost:80", ":80", true},
-		{"127.0.0.1:80", "127.0.0.2:80", false},
-		{"box.example.org:80", "10.0.0.1:80", false},
-		{"80", "80", false},
-	} {
-		require.Equal(t, c.want, config.SameListener(c.a, c.b), "%s %s", c.a, c.b)
-		require.Equal(t, c.want, config.SameListener(c.b, c.a), "%s %s", c.b, c.a)
-	}
-}

@@ -16,7 +16,6 @@ import (
 
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/tracing"
 	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
@@ -126,10 +125,8 @@ func (c KafkaConfig) rules() []config.Rule {
 }
 
 // APIRules returns the cross checks of a service with an API.
-func (c Config) APIRules(at service.Listeners, request time.Duration) []config.Rule {
+func (c Config) APIRules(request time.Duration) []config.Rule {
 	return append(c.Rules(),
-		rule("ADMIN_ADDR", !config.SameListener(at.API, at.Admin),
-			"must not be HTTP_ADDR, nor every interface with the other's port"),
 		rule("SHUTDOWN_TIMEOUT", c.DrainFor >= request,
 			"must not be shorter than REQUEST_TIMEOUT: a request under way is answered"))
 }

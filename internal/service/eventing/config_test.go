@@ -12,7 +12,6 @@ import (
 
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/web"
 	"example.com/twinbox/test/testkit"
@@ -81,7 +80,7 @@ func TestTheSlowestRequestGetsItsAnswer(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range []time.Duration{100 * time.Millisecond, 10 * time.Second, 5 * time.Minute} {
 		cfg := eventing.Config{DrainFor: max(time.Second, timeout)}
-		for _, rule := range cfg.APIRules(service.Listeners{Admin: ":1", API: ":2"}, timeout) {
+		for _, rule := range cfg.APIRules(timeout) {
 			require.True(t, rule.Holds || rule.Variable != "SHUTDOWN_TIMEOUT", "REQUEST_TIMEOUT=%s", timeout)
 		}
 		bounds := cfg.Server(timeout, nil, nil)

@@ -50,7 +50,7 @@ func (c Config) allowances() Allowances {
 
 // Rules returns all cross checks.
 func (c Config) Rules() []config.Rule {
-	return append(c.APIRules(c.Listeners(), c.RequestTimeout), config.Rule{
+	return append(c.APIRules(c.RequestTimeout), config.Rule{
 		Variable: "HTTP_MAX_CONNECTIONS", Holds: c.MaxConnections <= web.Descriptors()/2,
 		Text: "must be at most half of the descriptors that this process may open (ulimit -n): others need some",
 	})

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,7 +45,6 @@ type Admin struct {
 	cfg      AdminConfig
 	registry *prometheus.Registry
 
-	mu      sync.Mutex
 	checks  []*check
 	reasons []*Shared[[]Cause]
 }
@@ -69,11 +67,9 @@ func NewAdmin(cfg AdminConfig) *Admin {
 // Registry takes the service's metrics.
 func (a *Admin) Registry() *prometheus.Registry { return a.registry }
 
-// Check adds a readiness check. Clients see its error, so it must hold no secret. A check that ignores its context
-// fails, and is not run twice.
+// Check adds a readiness check, before Serve. Clients see its error, so it must hold no secret. A check that ignores its
+// context fails, and is not run twice.
 func (a *Admin) Check(name string, run func(ctx context.Context) error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.checks = append(a.checks, &check{name, Shared[struct{}]{
 		Timeout: a.cfg.CheckTimeout,
 		Ask:     func(ctx context.Context) (none struct{}, err error) { return none, run(ctx) },

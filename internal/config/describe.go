@@ -50,9 +50,23 @@ func (f *field) show() string {
 	case []string, []netip.Prefix:
 		text := fmt.Sprint(value)
 		return strings.ReplaceAll(text[1:len(text)-1], " ", ",") // entries have no blanks
+	case time.Duration:
+		return Duration(value)
 	default:
 		return fmt.Sprint(value)
 	}
+}
+
+// Duration returns the duration as people write it: 336h, not 336h0m0s.
+func Duration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 func typeOf(value reflect.Value) string {

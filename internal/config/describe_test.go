@@ -20,7 +20,7 @@ func TestDescribe(t *testing.T) {
 	}
 	require.Equal(t, config.Describe(cfg), config.Describe(&cfg))
 	require.Equal(t, config.Setting{
-		Variable: "OUTBOX_LEASE", Type: "duration", Value: "1m0s", Default: "10s", Limits: "1s to 5m", Doc: "leader's lease",
+		Variable: "OUTBOX_LEASE", Type: "duration", Value: "1m", Default: "10s", Limits: "1s to 5m", Doc: "leader's lease",
 	}, by["OUTBOX_LEASE"])
 	require.Equal(t, config.Setting{
 		Variable: "DATABASE_URL", Type: "secret", Value: "postgres://u:***@db:5432/customer?sslmode=disable",

@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 
+	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/failure"
 )
 
@@ -30,7 +31,7 @@ func Readable(groups []string, a slog.Attr) slog.Attr {
 	case a.Value.Kind() == slog.KindString:
 		return slog.String(a.Key, failure.Cut(a.Value.String(), maxLogText))
 	case a.Value.Kind() == slog.KindDuration:
-		return slog.String(a.Key, a.Value.Duration().String())
+		return slog.String(a.Key, config.Duration(a.Value.Duration()))
 	case len(groups) == 0 && a.Key == slog.TimeKey && a.Value.Kind() == slog.KindTime:
 		return slog.Time(slog.TimeKey, a.Value.Time().UTC())
 	}

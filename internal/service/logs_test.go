@@ -41,7 +41,7 @@ func TestNewLogger_TimesAreUTC(t *testing.T) {
 	record.Add("due", at, slog.Group("of", "took", time.Minute, "until", at))
 	require.NoError(t, log.Handler().Handle(t.Context(), record))
 	require.JSONEq(t, `{"time":"2026-01-02T03:04:05Z","level":"INFO","msg":"m","due":"2026-01-02T04:04:05+01:00",
-		"of":{"took":"1m0s","until":"2026-01-02T04:04:05+01:00"}}`, out.String())
+		"of":{"took":"1m","until":"2026-01-02T04:04:05+01:00"}}`, out.String())
 }
 
 func logged(t *testing.T, out *bytes.Buffer) (records []map[string]any) {

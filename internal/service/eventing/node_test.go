@@ -170,13 +170,13 @@ func TestMigrateAndTopicsSayWhatTheyDid(t *testing.T) {
 	topic := kafkatest.Group(t)
 	var out bytes.Buffer
 	require.NoError(t, cfg.EnsureTopics(t.Context(), &out, "test", cfg.Topics(topic)))
-	require.Equal(t, topic+": 6 partitions, kept 168h0m0s\n", out.String())
+	require.Equal(t, topic+": 6 partitions, kept 168h\n", out.String())
 
 	out.Reset()
 	cfg.Kafka.Partitions, cfg.Kafka.Retention = 12, 24*time.Hour
 	require.NoError(t, cfg.EnsureTopics(t.Context(), &out, "test", cfg.Topics(topic)))
-	require.Equal(t, topic+": 6 partitions, kept 168h0m0s; "+
-		"it stays as it is, and is not given 12 partitions, kept 24h0m0s\n", out.String(),
+	require.Equal(t, topic+": 6 partitions, kept 168h; "+
+		"it stays as it is, and is not given 12 partitions, kept 24h\n", out.String(),
 		"what the broker has, not what is set")
 }
 

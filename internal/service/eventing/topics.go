@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox/relay"
 )
@@ -73,7 +74,7 @@ func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string,
 }
 
 func describeTopic(partitions int32, retention time.Duration) string {
-	kept := retention.String()
+	kept := config.Duration(retention)
 	if retention < 0 {
 		kept = "for ever"
 	}

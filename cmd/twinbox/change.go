@@ -13,7 +13,7 @@ import (
 
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
-	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/service"
 )
 
 // Change has the flags of every command that changes something. It is a part of the request's body, too.
@@ -164,7 +164,7 @@ func (e *effects) writeLines(to *streams, what effect) {
 	for _, name := range inOrder(e.Services) {
 		result := e.Services[name]
 		if result.Count > 0 || e.Count == 0 {
-			to.say("%s %s of %s%s.", verb, eventing.Count(result.Count, what.thing), name, what.after)
+			to.say("%s %s of %s%s.", verb, service.Count(result.Count, what.thing), name, what.after)
 		}
 		if result.Note != "" && !slices.Contains(notes, result.Note) {
 			notes = append(notes, result.Note)

@@ -9,7 +9,6 @@ import (
 
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/circuit"
-	"example.com/twinbox/internal/service/eventing"
 )
 
 const countUnsettled = `
@@ -28,13 +27,13 @@ func Why(pool *pgxpool.Pool, handler string, mailServer *circuit.Circuit) servic
 		}
 		station := "mail/" + handler
 		if mailServer != nil {
-			causes = eventing.DownCause(mailServer, "mail_server_down", station,
-				eventing.Waits(open, "mail")+". None is lost.")
+			causes = service.DownCause(mailServer, "mail_server_down", station,
+				service.Waits(open, "mail")+". None is lost.")
 		}
 		if uncertain > 0 {
 			causes = append(causes, service.Cause{
 				Code: "mail_uncertain", Station: station, Since: *since, Command: "twinbox mail list --state uncertain",
-				What:  eventing.Count(uncertain, "mail") + " may have been sent or not.",
+				What:  service.Count(uncertain, "mail") + " may have been sent or not.",
 				Means: "The connection broke after the mail was handed over. The service does not send it again.",
 				Do:    "Look for the mail at the provider, then mark it as sent or send it again.",
 			})

@@ -3,12 +3,14 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/service/circuit"
 )
 
 // A Cause is one reason why events wait or may be lost. No text holds a secret or personal data.
@@ -103,4 +105,32 @@ func (c Cause) Concerns(station string) bool {
 	kind, _, _ := strings.Cut(station, "/")
 	usesBroker := kind == StationRelay || kind == "inbox" || kind == "topic"
 	return c.Station == "" || c.Station == station || c.Station == StationBroker && usesBroker
+}
+
+// DownCause returns a cause while a server is down.
+func DownCause(server *circuit.Circuit, code, station, means string) []Cause {
+	down, is := errors.AsType[*circuit.DownError](server.Err())
+	if !is {
+		return nil
+	}
+	return []Cause{{
+		Code: code, Station: station, Since: down.Since, What: "The " + down.Name + " is down.", Means: means,
+		Do: "Bring it back. The service continues automatically.", Details: down.Err.Error(), Stops: true,
+	}}
+}
+
+// Waits returns "1 event waits", "2 events wait".
+func Waits(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing + " waits"
+	}
+	return Count(n, thing) + " wait"
+}
+
+// Count returns "1 event", "2 events".
+func Count(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -13,7 +13,7 @@ import (
 
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
-	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/service"
 )
 
 //go:embed templates
@@ -23,7 +23,7 @@ var templateFiles embed.FS
 var assetFiles embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"number": number, "rate": rate, "age": age, "clock": clock, "after": after, "count": eventing.Count,
+	"number": number, "rate": rate, "age": age, "clock": clock, "after": after, "count": service.Count,
 	"short": short, "isPositive": func(n *float64) bool { return n != nil && *n > 0 },
 	"join": func(all []string) string { return strings.Join(all, ", ") }, "ref": func(n float64) *float64 { return &n },
 	"verbOf": func(name string) string { return verbs[name].Do },

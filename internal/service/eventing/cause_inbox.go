@@ -99,14 +99,14 @@ func (n *Node) consumersBehind(ctx context.Context) (causes []service.Cause, err
 		case free > 0:
 			cause.Code, cause.Stops = "partition_without_owner", true
 			cause.What = fmt.Sprintf("No instance of %s reads %s of %s; %s.",
-				c.Name, Count(free, "partition"), c.Topic, Waits(records, "record"))
+				c.Name, service.Count(free, "partition"), c.Topic, service.Waits(records, "record"))
 			cause.Means = "Its events wait on the topic. Nothing is lost."
 			cause.Do = "Look at the log of the consumer's instances, and whether one runs."
 			causes = append(causes, cause)
 		case behind > 0:
 			cause.Code = service.CodeBehind
 			cause.What = fmt.Sprintf("%s is behind: %s, the first in %s/%d, which %s reads.",
-				c.Name, Waits(records, "record"), c.Topic, oldest.Partition, owners.By[oldest.Partition])
+				c.Name, service.Waits(records, "record"), c.Topic, oldest.Partition, owners.By[oldest.Partition])
 			cause.Means = "Effects come late. Nothing is lost."
 			cause.Do = "Wait if the number falls. If it grows, add instances or make the handler quicker."
 			causes = append(causes, cause)
@@ -152,9 +152,9 @@ func (n *Node) deadLetters(ctx context.Context) ([]service.Cause, error) {
 		err := row.Scan(&consumer, &dead, &keys, &behind, &c.Since, &reason, &c.Details)
 		c.Station = service.StationInbox + consumer
 		c.What = fmt.Sprintf("%s has %s of %s, most often %s",
-			consumer, Count(dead, "dead letter"), Count(keys, "key"), reason)
+			consumer, service.Count(dead, "dead letter"), service.Count(keys, "key"), reason)
 		if behind > 0 {
-			c.What += "; " + Waits(behind, "event") + " behind"
+			c.What += "; " + service.Waits(behind, "event") + " behind"
 		}
 		c.What += "."
 		return c, err
@@ -183,7 +183,7 @@ func (n *Node) gaps(ctx context.Context) ([]service.Cause, error) {
 		var keys, events int64
 		err := row.Scan(&consumer, &keys, &events, &c.Since, &c.Details)
 		c.Station = service.StationInbox + consumer
-		c.What = fmt.Sprintf("%s misses an earlier version of %s; %s.", consumer, Count(keys, "key"), Waits(events, "event"))
+		c.What = fmt.Sprintf("%s misses an earlier version of %s; %s.", consumer, service.Count(keys, "key"), service.Waits(events, "event"))
 		return c, err
 	})
 }

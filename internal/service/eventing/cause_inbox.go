@@ -70,8 +70,8 @@ func (n *Node) consumersBehind(ctx context.Context) (causes []service.Cause, err
 		return nil, nil
 	}
 	for _, c := range n.consumers {
-		lags, notRead := kafka.ReadLag(ctx, n.setup.lagClient(), c.group, c.Topic, c.inbox)
-		owners, notKnown := kafka.ReadOwners(ctx, n.setup.lagClient(), c.group, c.Topic)
+		lags, notRead := kafka.ReadLag(ctx, n.lagClient(), c.group, c.Topic, c.inbox)
+		owners, notKnown := kafka.ReadOwners(ctx, n.lagClient(), c.group, c.Topic)
 		if notRead != nil || notKnown != nil {
 			err = errors.Join(err, notRead, notKnown)
 			n.broker.Report(err)

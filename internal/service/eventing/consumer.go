@@ -158,14 +158,14 @@ func (n *Node) Consume(c Consumer) error {
 // A stop lets the delivery under way end and commits its offset.
 func (n *Node) startConsumers(g *service.Group) {
 	if len(n.consumers) > 0 {
-		g.Go("inbox janitor", n.forget)
+		g.Go("inbox janitor", n.runJanitor)
 	}
 	for _, c := range n.consumers {
 		g.Go("consumer "+c.Name, func(ctx context.Context) error {
 			if err := n.await(ctx, "the topics of "+c.Name, c.checkTopics); err != nil {
 				return err
 			}
-			defer c.leave(ctx)
+			defer c.closeInbox(ctx)
 			both, ctx := errgroup.WithContext(ctx)
 			both.Go(func() error { return c.run(ctx) })
 			both.Go(func() error { return c.replays.ResumeParked(ctx) })
@@ -178,14 +178,14 @@ func (n *Node) startConsumers(g *service.Group) {
 func (c *consumer) checkTopics(ctx context.Context) error {
 	err := c.ensureCopies(ctx)
 	if err == nil {
-		err = c.node.setup.requirements(c).Check(ctx)
+		err = c.node.requirements(c).Check(ctx)
 	}
 	c.unchecked.Store(&err)
 	return err
 }
 
 func (c *consumer) ensureCopies(ctx context.Context) error {
-	client := c.node.setup.client
+	client := c.node.client
 	found, err := kafka.DescribeTopics(ctx, client, c.copies.Name)
 	if _, exists := found[c.copies.Name]; !exists && err == nil {
 		err = kafka.EnsureTopics(ctx, client, c.copies)
@@ -206,8 +206,8 @@ func (c *consumer) healthy(ctx context.Context) error {
 
 const leaveTimeout = 2 * time.Second
 
-// recordLoss stores a clean end: the next owner of the partition suspects no event.
-func (c *consumer) recordLoss(topic string, partition int32) {
+// leavePartition stores a clean end: the next owner of the partition suspects no event.
+func (c *consumer) leavePartition(topic string, partition int32) {
 	record := c.inbox.Leave(topic, partition)
 	c.leaving.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
@@ -218,8 +218,8 @@ func (c *consumer) recordLoss(topic string, partition int32) {
 	})
 }
 
-// If leave fails, the next owner is slower at first.
-func (c *consumer) leave(ctx context.Context) {
+// closeInbox may fail: the next owner is slower at first.
+func (c *consumer) closeInbox(ctx context.Context) {
 	c.leaving.Wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
@@ -297,11 +297,11 @@ func validateUnlessCopy(validate func(event.Event) error) func(event.Event) erro
 	}
 }
 
-func (s Setup) requirements(consumers ...*consumer) retention.Requirements {
+func (n *Node) requirements(consumers ...*consumer) retention.Requirements {
 	r := retention.Requirements{
-		Retention:      s.Config.Inbox.Retention,
-		Slack:          s.Config.Inbox.ReplayWindow,
-		TopicRetention: s.topicRetention,
+		Retention:      n.setup.Config.Inbox.Retention,
+		Slack:          n.setup.Config.Inbox.ReplayWindow,
+		TopicRetention: n.topicRetention,
 	}
 	for _, c := range consumers {
 		r.Topics = append(r.Topics, c.Topic)
@@ -309,19 +309,19 @@ func (s Setup) requirements(consumers ...*consumer) retention.Requirements {
 	return r
 }
 
-func (s Setup) topicRetention(ctx context.Context, topic string) (time.Duration, error) {
-	found, err := kafka.DescribeTopics(ctx, s.client, topic)
+func (n *Node) topicRetention(ctx context.Context, topic string) (time.Duration, error) {
+	found, err := kafka.DescribeTopics(ctx, n.client, topic)
 	if _, exists := found[topic]; !exists && err == nil {
 		err = errors.New("the topic does not exist")
 	}
 	return found[topic].Retention, err
 }
 
-func (n *Node) forget(ctx context.Context) error {
+func (n *Node) runJanitor(ctx context.Context) error {
 	janitor, err := retention.New(retention.Config{
 		Pool:       n.Pool,
 		Retention:  n.setup.Config.Inbox.Retention,
-		Check:      n.setup.requirements(n.consumers...).Check,
+		Check:      n.requirements(n.consumers...).Check,
 		Every:      n.setup.Config.Inbox.JanitorInterval,
 		Log:        n.Log,
 		Registerer: n.Admin.Registry(),

@@ -20,25 +20,26 @@ const (
 
 // openDatabase connects to nothing. During an outage the pool refuses new connections: a request gets its 503
 // immediately.
-func (n *Node) openDatabase(ctx context.Context, setup Setup) error {
-	pool, err := parsePool(setup.Config.DatabaseURL)
+func (n *Node) openDatabase(ctx context.Context) error {
+	cfg := n.setup.Config
+	pool, err := parsePool(cfg.DatabaseURL)
 	if err != nil {
 		return err
 	}
 	n.relayDatabase = pool.ConnConfig.Copy() // without the pool's parameters
 	params := pool.ConnConfig.RuntimeParams
-	params["application_name"] = setup.Service
-	params["statement_timeout"] = fmt.Sprint(setup.Config.Pool.StatementTimeout.Milliseconds())
+	params["application_name"] = n.setup.Service
+	params["statement_timeout"] = fmt.Sprint(cfg.Pool.StatementTimeout.Milliseconds())
 	params["idle_in_transaction_session_timeout"] = fmt.Sprint(idleTimeout.Milliseconds())
 	// The inbox waits for a duplicate's commit, which REPEATABLE READ turns into an error.
 	params["default_transaction_isolation"] = "read committed"
 	n.database = circuit.New(circuit.Config{
 		Name: "database", Probe: probeDatabase(pool.ConnConfig.Copy()), OnUp: func() { n.Pool.Reset() },
-		Log: setup.Log, Registerer: setup.Admin.Registry(),
+		Log: n.setup.Log, Registerer: n.Admin.Registry(),
 	})
 	n.relayDatabase.Tracer = failureTracer{n.database.Report}
 	pool.ConnConfig.Tracer = n.relayDatabase.Tracer
-	pool.MaxConns = int32(setup.Config.Pool.MaxConns)
+	pool.MaxConns = int32(cfg.Pool.MaxConns)
 	pool.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { return n.database.Err() }
 	if n.Pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
 		return fmt.Errorf("open pool: %w", err)

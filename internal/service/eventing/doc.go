@@ -11,10 +11,8 @@
 //	consumer.go      a consumer and its inbox
 //	member.go        its membership in the consumer group
 //	cause.go         why events wait, for operators
-//	cause_outbox.go  in the outbox
 //	cause_inbox.go   for a consumer
 //	metrics.go       outbox, dead letters, lag
 //	operate.go       for the admin API
-//	check.go         queries that find events without their effect
 //	verify.go        for package verify
 package eventing

@@ -15,7 +15,7 @@ import (
 func (c *consumer) join(instanceID string) error {
 	cfg := c.node.setup.Config
 	member, err := kafka.NewConsumer(kafka.ConsumerConfig{
-		Config:            c.node.setup.client,
+		Config:            c.node.client,
 		Group:             c.group,
 		InstanceID:        instanceID,
 		SessionTimeout:    cfg.Kafka.SessionTimeout,
@@ -24,7 +24,7 @@ func (c *consumer) join(instanceID string) error {
 		DrainTimeout:      cfg.Inbox.HandlerTimeout,
 		Batch:             cfg.Inbox.Batch,
 		Points:            c.inbox,
-		Lost:              c.recordLoss,
+		Lost:              c.leavePartition,
 		Failed:            c.node.broker.Report,
 	}, kafka.Handler(c.inbox.BatchMiddleware(c.handle)), c.node.Log)
 	if err == nil {

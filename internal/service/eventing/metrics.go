@@ -57,7 +57,7 @@ func (n *Node) measureLag(ctx context.Context) (metrics []prometheus.Metric, err
 	}
 	var problems []error
 	for _, c := range n.consumers {
-		lags, err := kafka.ReadLag(ctx, n.setup.lagClient(), c.group, c.Topic, c.inbox)
+		lags, err := kafka.ReadLag(ctx, n.lagClient(), c.group, c.Topic, c.inbox)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("read lag of %s: %w", c.Name, err))
 		}

@@ -37,8 +37,6 @@ type Setup struct {
 	Declared   []event.Declaration     // optional: consumers are compared with them
 	Admin      *service.Admin
 	Log        *slog.Logger
-
-	client kafka.Config // set by Open
 }
 
 // Node is the events of one service: written and consumed.
@@ -53,6 +51,7 @@ type Node struct {
 	Spans  *event.Spans // nil: spans go nowhere
 
 	setup         Setup
+	client        kafka.Config
 	database      *circuit.Circuit
 	broker        *circuit.Circuit
 	relayDatabase *pgx.ConnConfig
@@ -76,28 +75,24 @@ type task struct {
 
 // Open prepares the node and connects to nothing.
 func Open(ctx context.Context, setup Setup) (node *Node, err error) {
-	setup.client = setup.Config.Client(setup.Service)
-	n := &Node{Admin: setup.Admin, Traces: otel.GetTracerProvider()}
+	cfg, registry := setup.Config, setup.Admin.Registry()
+	n := &Node{
+		Admin: setup.Admin, Traces: otel.GetTracerProvider(), setup: setup, client: cfg.Client(setup.Service),
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close())
 		}
 	}()
-	if err := n.openDatabase(ctx, setup); err != nil {
+	if err := n.openDatabase(ctx); err != nil {
 		return nil, err
 	}
-	n.pauses = &service.Shared[map[string]inbox.Paused]{
-		Timeout: pausesAge, Age: pausesAge,
-		Ask: func(ctx context.Context) (map[string]inbox.Paused, error) { return inbox.ReadPaused(ctx, n.Pool) },
-	}
-	registry := setup.Admin.Registry()
 	n.broker = circuit.New(circuit.Config{
-		Name: "broker", Probe: func(ctx context.Context) error { return kafka.Ping(ctx, setup.client) },
+		Name: "broker", Probe: func(ctx context.Context) error { return kafka.Ping(ctx, n.client) },
 		Log: setup.Log, Registerer: registry,
 	})
-	setup.Log = slog.New(circuit.Quiet(setup.Log.Handler(), n.database, n.broker))
-	n.setup, n.Log = setup, setup.Log
-	n.exported, err = tracing.New(ctx, setup.Config.Tracing, setup.Service, setup.Config.Environment, n.Log, registry)
+	n.Log = slog.New(circuit.Quiet(setup.Log.Handler(), n.database, n.broker))
+	n.exported, err = tracing.New(ctx, cfg.Tracing, setup.Service, cfg.Environment, n.Log, registry)
 	if err != nil {
 		return nil, err
 	}
@@ -105,9 +100,9 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 		n.Traces, n.Spans = n.exported, event.NewSpans(n.exported)
 	}
 	n.Outbox, err = outbox.New(outbox.Config{
-		MaxEventBytes: setup.Config.Outbox.MaxEventBytes,
+		MaxEventBytes: cfg.Outbox.MaxEventBytes,
 		Validate:      validateUnlessCopy(setup.Validate),
-		OnConflict:    outbox.OnConflict(setup.Config.Outbox.OnConflict),
+		OnConflict:    outbox.OnConflict(cfg.Outbox.OnConflict),
 		Log:           n.Log,
 		Registerer:    registry,
 		Spans:         n.Spans,
@@ -115,13 +110,17 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open outbox: %w", err)
 	}
-	client := setup.client
+	client := n.client
 	client.RetryFor = min(retryFor, client.PublishTimeout/2)
 	if n.publisher, err = kafka.NewPublisher(client, n.Log); err != nil {
 		return nil, fmt.Errorf("open publisher: %w", err)
 	}
 	if n.relay, err = relay.New(n.relayConfig()); err != nil {
 		return nil, fmt.Errorf("open relay: %w", err)
+	}
+	n.pauses = &service.Shared[map[string]inbox.Paused]{
+		Timeout: pausesAge, Age: pausesAge,
+		Ask: func(ctx context.Context) (map[string]inbox.Paused, error) { return inbox.ReadPaused(ctx, n.Pool) },
 	}
 	n.measure()
 	n.addChecks()

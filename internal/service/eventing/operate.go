@@ -25,7 +25,7 @@ func (n Operable) EachConsumer(do func(name, topic string, replays *inbox.Replay
 
 // Partitions counts the partitions of each topic that the service writes to, without missing topics.
 func (n Operable) Partitions(ctx context.Context) (map[string]int32, error) {
-	found, err := kafka.DescribeTopics(ctx, n.setup.client, namesOf(n.topics)...)
+	found, err := kafka.DescribeTopics(ctx, n.client, namesOf(n.topics)...)
 	counts := make(map[string]int32, len(found))
 	for name, topic := range found {
 		counts[name] = topic.Partitions
@@ -35,5 +35,5 @@ func (n Operable) Partitions(ctx context.Context) (map[string]int32, error) {
 
 // Behind returns the groups that have not read a topic to its end, and how many records each lacks.
 func (n Operable) Behind(ctx context.Context, topic string) (map[string]int64, error) {
-	return kafka.GroupsBehind(ctx, n.setup.client, topic)
+	return kafka.GroupsBehind(ctx, n.client, topic)
 }

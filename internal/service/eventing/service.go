@@ -29,6 +29,13 @@ type Service[C Settings] struct {
 	SetUp func(node *Node, cfg C) error
 }
 
+// Check is a query of a service's tables for events without their effect. A row has the event's id, its key, a version
+// and a sentence. The first three may be empty or 0.
+type Check struct {
+	Name, SQL string
+	Args      []any // text, numbers and booleans
+}
+
 // Settings is a service's configuration. An embedded [Config] implements most of it.
 type Settings interface {
 	Shared() Config

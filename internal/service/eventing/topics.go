@@ -27,8 +27,8 @@ func namesOf(topics []kafka.Topic) []string {
 }
 
 // lagClient answers within a scrape's timeout.
-func (s Setup) lagClient() kafka.Config {
-	client := s.client
+func (n *Node) lagClient() kafka.Config {
+	client := n.client
 	client.RequestTimeout = min(time.Second, client.WithDefaults().PublishTimeout)
 	return client
 }
@@ -36,7 +36,7 @@ func (s Setup) lagClient() kafka.Config {
 // checkTopics refuses a topic that takes less than the largest event: a refused event would park its key.
 func (n *Node) checkTopics(ctx context.Context) error {
 	names, largest := namesOf(n.topics), n.setup.Config.Outbox.MaxEventBytes
-	found, err := kafka.DescribeTopics(ctx, n.setup.client, names...)
+	found, err := kafka.DescribeTopics(ctx, n.client, names...)
 	if err != nil {
 		return err
 	}

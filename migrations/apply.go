@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Migration is one run of migrate on a database.
+// Migration is one run on a database.
 type Migration struct {
 	// URL is the database's, for the owner of its tables.
 	URL string
@@ -35,14 +35,12 @@ func Apply(ctx context.Context, url string, sets ...Set) ([]string, error) {
 }
 
 // Run brings the database up to the sets, gives the serving role its rights, and returns the files that ran (SET/FILE),
-// also with an error. Each file runs in one transaction unless the file asks for none; a failed one leaves those before
-// it applied. A database that is ahead of this binary is left alone: see [Check].
+// also with an error. Each file has a transaction, unless it asks for none; a failed one leaves those before it
+// applied.
 //
-// Any number of processes may call it at any time: one works, the others wait until their context ends and then find
-// nothing to do. A statement waits one second for a lock of a table, so that traffic does not queue up behind it. Then
-// the file is rolled back and tried again, for ten minutes. A file without a transaction sets its own lock_timeout.
-//
-// No error repeats the URL, which may hold a password.
+// Of several processes one works and the others wait. A statement waits one second for a table's lock, so that traffic
+// does not queue up behind it. Then the file is rolled back and tried again, for ten minutes. A file without a
+// transaction sets its own lock_timeout. No error repeats the URL.
 func (m Migration) Run(ctx context.Context) (applied []string, err error) {
 	db, err := m.open()
 	if err != nil {
@@ -62,9 +60,9 @@ func (m Migration) Run(ctx context.Context) (applied []string, err error) {
 	return applied, grant(ctx, db, m.Role)
 }
 
-// open returns a database of one session at most. Each session holds the lock, so all statements run under it.
+// open returns a database of one session, which holds the lock.
 func (m Migration) open() (*sql.DB, error) {
-	pool, err := pgxpool.ParseConfig(m.URL) // a service's pool reads the same URL, which may hold parameters for it alone
+	pool, err := pgxpool.ParseConfig(m.URL) // which may hold parameters of a service's pool
 	if err != nil {
 		// Its own text repeats the URL.
 		return nil, errors.New("read database url: not a PostgreSQL URL or key=value list")
@@ -76,18 +74,16 @@ func (m Migration) open() (*sql.DB, error) {
 }
 
 const (
-	// lockID is the advisory lock of migrations. No other user of the database takes it.
 	lockID      int64 = 0x7477696e626f78
 	lockTimeout       = time.Second
-	// reportAfter is longer than a server needs to release the lock of a session that has just closed.
-	reportAfter = time.Second
+	reportAfter       = time.Second
 	// retryPause gives the traffic that queued behind a statement twice the time that it waited.
 	retryPause    = 2 * time.Second
 	retryPatience = 10 * time.Minute
 )
 
-// lock takes the advisory lock of migrations. It asks again and again: a session that waits in a statement holds a
-// snapshot, and a "create index concurrently" of the process that has the lock would wait for that snapshot for ever.
+// lock asks again and again: a session that waits in a statement holds a snapshot, and a "create index concurrently" of
+// the process that has the lock would wait for that snapshot for ever.
 func (m Migration) lock(ctx context.Context, conn *pgx.Conn) (err error) {
 	defer func() {
 		if err != nil {

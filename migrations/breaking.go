@@ -24,7 +24,6 @@ create table if not exists public.migration_breaking (
 const insertBreakingSQL = `
 insert into public.migration_breaking (set_name, version) values ($1, $2) on conflict do nothing`
 
-// recordBreaking lists the marked migrations of a set in the database.
 func recordBreaking(ctx context.Context, db *sql.DB, set Set, sources []*goose.Source) error {
 	for _, source := range sources {
 		content, err := fs.ReadFile(set.FS, source.Path)
@@ -47,7 +46,6 @@ func recordBreaking(ctx context.Context, db *sql.DB, set Set, sources []*goose.S
 const isBreakingSQL = `
 select exists (select from public.migration_breaking where set_name = $1 and version > $2 and version <= $3)`
 
-// isBreaking reports whether the database has a marked migration that this binary does not know.
 func isBreaking(ctx context.Context, db *sql.DB, newer Difference) (breaking bool, err error) {
 	exists, err := tableExists(ctx, db, "public.migration_breaking")
 	if err != nil || !exists {

@@ -31,16 +31,15 @@ func (e *SchemaError) Error() string {
 		e.Code, e.Set, e.Database, e.Binary, advice)
 }
 
-// Difference names a set of which a database and this binary have different migrations.
+// Difference is a set's state in a database and in this binary.
 type Difference struct {
 	Set      string
 	Database int64 // its last migration, 0 for none
 	Binary   int64 // its last migration
 }
 
-// Check compares the database with this binary's sets. Its error joins a [SchemaError] for each set that does not fit:
-// the database lacks a migration, or has an unknown one after which older binaries may not go on. Without an error it
-// lists the sets that are newer in the database. The binary may serve on them.
+// Check joins a [SchemaError] for each set that does not fit: the database lacks a migration, or has an unknown one
+// after which older binaries may not go on. Without an error it lists the sets that are newer in the database.
 func Check(ctx context.Context, pool *pgxpool.Pool, sets ...Set) (newer []Difference, err error) {
 	db := stdlib.OpenDBFromPool(pool)
 	defer func() { _ = db.Close() }() // the pool stays open

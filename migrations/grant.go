@@ -23,9 +23,8 @@ cross join lateral (select case
     else 'select, insert, update, delete' end) r (rights)
 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and rights is not null`
 
-// grant gives a role the rights that a service needs to serve, and takes others from it, in one transaction. The role
-// may read and write rows. It cannot change a table, set a sequence, or change an event in the outbox, an operator's
-// action or the record of migrations, unless it is a member of a role that can. Functions make and drop partitions.
+// grant lets a role serve, and takes its other rights. It may read and write rows, but not change a table, a sequence,
+// an event in the outbox, an operator's action or the record of migrations. Functions make and drop partitions.
 func grant(ctx context.Context, db *sql.DB, role string) error {
 	var rights string
 	err := db.QueryRowContext(ctx, rightsSQL, role).Scan(&rights)

@@ -1,6 +1,5 @@
-// Package migrations holds the SQL of every table and brings a database up to it.
-//
-// A set is a folder of numbered files with its own version table. A service composes its schema of sets.
+// Package migrations holds the SQL of every table and brings a database up to it. A set is a folder of numbered files
+// with its own version table. A service composes its schema of sets.
 package migrations
 
 import (
@@ -13,16 +12,13 @@ import (
 
 // Set is one numbered series of migrations.
 type Set struct {
-	// Name names the version table: "migration_<name>".
-	Name string
-	// FS holds the files NNNN_what.sql in its root.
-	FS fs.FS
+	Name string // of the version table, migration_NAME
+	FS   fs.FS  // with the files NNNN_what.sql in its root
 }
 
 //go:embed */*.sql
 var files embed.FS
 
-// The sets, each one folder.
 var (
 	Audit  = Folder("audit", files, "audit")
 	Outbox = Folder("outbox", files, "outbox")

@@ -1,6 +1,4 @@
-// Package command runs an API's commands: in a transaction ([Transaction]), once per idempotency key
-// ([Transaction.Once]), again after a lost race ([Retry]). The table idempotency_key (migrations/customer) has the
-// answers.
+// Package command runs an API's commands: in a transaction, once per idempotency key, and again after a lost race.
 package command
 
 import (
@@ -19,19 +17,18 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// ErrOutcomeUnknown reports that the connection broke around the commit, or any error of the commit but a rollback that
-// PostgreSQL confirms. It is safe to repeat under the same idempotency key or expected version.
+// ErrOutcomeUnknown reports a commit whose answer is missing. The command may be repeated under the same idempotency
+// key or expected version.
 var ErrOutcomeUnknown = errors.New("the connection was lost at the commit: the outcome is unknown")
 
-// Transaction is one command's transaction.
+// Transaction is one command's.
 type Transaction struct {
 	Pool *pgxpool.Pool
-	// Timeout bounds it, commit included. An earlier deadline of the caller does too.
+	// Timeout bounds it, commit included, unless the caller's deadline is earlier.
 	Timeout time.Duration
 }
 
 // Run runs fn to its end even if the request is cancelled: a client that disconnects must not decide about a commit.
-// The request's deadline still holds.
 func (t Transaction) Run(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
 	return t.run(ctx, &pgx.Batch{}, fn)
 }
@@ -70,9 +67,8 @@ func (t Transaction) run(ctx context.Context, first *pgx.Batch, fn func(context.
 	return nil
 }
 
-// Once answers a command under its key: with the stored answer, or with that of do, which it stores in one transaction
-// with the writes that do queues. A claim without a key stores no answer. A refused command leaves its key free. do can
-// use tx for a statement whose result it needs.
+// Once answers a command with the stored answer of its key, or with that of do, which it stores together with the
+// writes that do queues. A claim without a key stores no answer. A refused command leaves its key free.
 //
 // Errors: [ErrKeyReused], [ErrKeyInFlight], [ErrOutcomeUnknown], [ErrMetadata], those of do and of its writes.
 func (t Transaction) Once(
@@ -147,14 +143,14 @@ on conflict (scope, key) do update set
 type Answer struct {
 	Status int
 	Body   []byte
-	// Metadata is a JSON object for operators and retries, without personal data; clients do not see it. nil: none.
+	// Metadata is a JSON object for operators and retries. Clients do not see it. nil: none.
 	Metadata json.RawMessage
 }
 
-// MaxMetadataBytes is the longest metadata of an answer.
+// MaxMetadataBytes bounds an answer's metadata.
 const MaxMetadataBytes = 4096
 
-// ErrMetadata is about metadata that is too long or not a JSON object. Nothing is stored.
+// ErrMetadata reports metadata that is too long or not a JSON object. Nothing is stored.
 var ErrMetadata = fmt.Errorf("metadata of an answer must be a JSON object of up to %d bytes", MaxMetadataBytes)
 
 // Errors about a key.
@@ -168,14 +164,14 @@ const DeleteExpiredAnswers = `
 delete from idempotency_key where (scope, key) in (
     select scope, key from idempotency_key where expires_at <= clock_timestamp() limit $1 for update skip locked)`
 
-// The pauses of [Retry]. The winner has committed, so a pause only separates the losers.
+// The winner has committed: a pause only separates the losers.
 const (
 	firstPause   = 2 * time.Millisecond
 	longestPause = 100 * time.Millisecond
 )
 
-// Retry runs a command without locks, and again after [outbox.ErrVersionConflict], at most attempts times in all. do is
-// the whole command, transaction included. A command with a version that its caller has seen gets one attempt.
+// Retry runs a command, transaction included, up to attempts times while it ends with [outbox.ErrVersionConflict]. Do
+// not use it for a command whose caller names the version.
 func Retry[T any](ctx context.Context, attempts int, do func(context.Context) (T, error)) (T, error) {
 	pauses := failure.Backoff{Min: firstPause, Max: longestPause}
 	for {
@@ -187,10 +183,9 @@ func Retry[T any](ctx context.Context, attempts int, do func(context.Context) (T
 	}
 }
 
-// forgetPage is the argument of a statement of [Forget].
 const forgetPage = 1000
 
-// Forget deletes expired rows. Each statement deletes up to $1 rows, and is repeated until it deletes fewer.
+// Forget repeats each statement, which deletes up to $1 expired rows, until it deletes fewer.
 func Forget(ctx context.Context, pool *pgxpool.Pool, statements ...string) error {
 	for _, sql := range statements {
 		for deleted := int64(forgetPage); deleted == forgetPage; {

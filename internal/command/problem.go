@@ -22,7 +22,7 @@ const (
 
 const retrySoon = time.Second
 
-// tooSlow are timeouts of statements and transactions. A repetition may be faster.
+// tooSlow are timeouts of statements and transactions.
 var tooSlow = []string{"sql_57014", "sql_25P03", "sql_25P04"}
 
 // Problem returns the client's view of errors of this package and the database; nil for all others.

@@ -21,7 +21,7 @@ type Setting struct {
 	Doc      string
 }
 
-// Describe lists a config's settings in the order of its fields. cfg is the struct or a pointer to it.
+// Describe lists the settings of a config, a struct or a pointer to it.
 func Describe(cfg any) []Setting {
 	var settings []Setting
 	for _, f := range fields(reflect.Indirect(reflect.ValueOf(cfg)), "") {

@@ -12,7 +12,7 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// A Problem is a mistake in one variable, without secret values.
+// A Problem is a mistake in one variable. It shows no secret.
 type Problem struct{ Variable, Detail string }
 
 // An Error holds all mistakes of an environment.
@@ -38,7 +38,7 @@ type Rule struct {
 }
 
 // Load fills the struct that into points to from environ, in the form of os.Environ; a variable's last value counts.
-// The error is an [*Error] with every problem; then the struct is not usable. It opens only X_FILE files.
+// The error is an [*Error] with every problem.
 func Load(environ []string, into any) error {
 	texts := env.ToMap(environ)
 	list := fields(reflect.ValueOf(into).Elem(), "")
@@ -161,8 +161,7 @@ func findUnknown(texts map[string]string, list []field) (problems []Problem) {
 	return problems
 }
 
-// isForeign: Kubernetes sets X_SERVICE_HOST, X_PORT_80_TCP and others for each service, and X_PORT to a URL; any other
-// X_PORT is a mistake for X_ADDR.
+// isForeign knows what Kubernetes sets for each service: X_SERVICE_HOST, X_PORT_80_TCP and others, and X_PORT to a URL.
 func isForeign(name, value string) bool {
 	return name == "HTTP_PROXY" || strings.HasPrefix(name, "OTEL_") ||
 		strings.Contains(name, "_SERVICE_") || strings.Contains(name, "_PORT_") ||

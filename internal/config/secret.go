@@ -11,8 +11,8 @@ import (
 
 const mask = "***"
 
-// A Secret is never shown: printed, logged or encoded it is "***", or empty if unset. Keep it in exported fields: fmt
-// bypasses the methods of others.
+// A Secret is printed, logged and encoded as "***", or empty if unset. Keep it in exported fields: fmt bypasses the
+// methods of others.
 type Secret string
 
 // Reveal returns the value. Do not store it in a struct.
@@ -32,8 +32,7 @@ func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s
 // MarshalText returns the mask.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// MaskURL returns a connection URL without its password, and without parameters that may hold one. Other text becomes
-// the mask.
+// MaskURL hides a connection URL's password, and parameters that may hold one. Other text becomes the mask.
 func MaskURL(raw string) string {
 	u, err := url.Parse(raw)
 	switch {

@@ -13,8 +13,8 @@ import (
 	"example.com/twinbox/internal/lease"
 )
 
-// SubmitError is a failed attempt. It omits the server's words, which often repeat the address. It does not unwrap,
-// since its cause's meaning depends on the step.
+// SubmitError is a failed attempt, without the server's words, which often repeat the address. It does not unwrap: the
+// meaning of its cause depends on the step.
 type SubmitError struct {
 	Step     mail.SendErrReason // [mail.ErrConnCheck]: up to the login
 	Code     int                // of the server's refusal, 4xx or 5xx; 0: none

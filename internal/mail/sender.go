@@ -32,7 +32,7 @@ type Config struct {
 // Margin is for the statements around the longest submission of a lease.
 const Margin = 5 * time.Second
 
-// Rules returns the cross checks with the leases of the mails (MAIL_) and with SHUTDOWN_TIMEOUT.
+// Rules returns the cross checks, also with MAIL_ and SHUTDOWN_TIMEOUT.
 func (c Config) Rules(leases lease.Settings, shutdown time.Duration) []config.Rule {
 	return []config.Rule{{
 		Variable: "SMTP_PASSWORD", Holds: (c.Username == "") == (c.Password == ""),
@@ -57,14 +57,14 @@ func (c Config) Rules(leases lease.Settings, shutdown time.Duration) []config.Ru
 
 // Letter is a mail's text.
 type Letter struct {
-	MessageID string // the same for every attempt: a receiver can find a second copy
+	MessageID string // the same for every attempt, so that a receiver finds a second copy
 	To        string
 	Subject   string
 	Text      string
 	WrittenAt time.Time
 }
 
-// Sender submits letters, each over its own connection, so that no failure affects another mail.
+// Sender submits each letter over its own connection.
 type Sender struct {
 	Config Config
 	From   string
@@ -73,8 +73,8 @@ type Sender struct {
 	refusal atomic.Pointer[refusal]
 }
 
-// Submit submits one letter. It calls begin before the first byte of content. An error of begin is returned unchanged;
-// every other one is marked, see [lease.Effect].
+// Submit calls begin before the first byte of content, and returns its error unchanged; every other one is marked, see
+// [lease.Effect].
 func (s *Sender) Submit(ctx context.Context, letter Letter, begin func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Config.Timeout)
 	defer cancel()
@@ -211,7 +211,7 @@ type refusal struct {
 	err error
 }
 
-// RecordOutcome records an attempt's outcome for probes, and reports whether it concerns all mails.
+// RecordOutcome keeps an attempt's outcome for probes, and reports whether it concerns all mails.
 func (s *Sender) RecordOutcome(err error) (concernsAll bool) {
 	e, is := errors.AsType[*SubmitError](err)
 	switch {

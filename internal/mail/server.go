@@ -18,7 +18,6 @@ const (
 	awayProbe = 10 * time.Second
 )
 
-// NewCircuit returns the mail server's circuit: a failed mail starts a probe, which decides.
 func NewCircuit(sender *Sender, log *slog.Logger, registerer prometheus.Registerer) *circuit.Circuit {
 	return circuit.New(circuit.Config{
 		Name: "mail server", Probe: sender.probe, Timeout: sender.Config.Timeout, Every: idleProbe,
@@ -26,8 +25,8 @@ func NewCircuit(sender *Sender, log *slog.Logger, registerer prometheus.Register
 	})
 }
 
-// probe runs the first steps of every mail. A recent refusal of a later step counts too; it expires, since another
-// instance may have sent mails.
+// probe runs the first steps of every mail. A refusal of a later step counts for a while: another instance may have
+// sent mails.
 func (s *Sender) probe(ctx context.Context) error {
 	from, err := mail.ParseAddress(s.From)
 	if err != nil {

@@ -38,7 +38,7 @@ type AdminConfig struct {
 //	/metrics           for Prometheus
 //	/openapi.json      the service's own API, if any
 //
-// It has no access control and belongs on loopback or a private network.
+// It has no access control: keep it on loopback or a private network.
 type Admin struct {
 	*http.ServeMux
 
@@ -49,7 +49,7 @@ type Admin struct {
 	reasons []*Shared[[]Cause]
 }
 
-// NewAdmin returns an admin listener without checks. Its registry has Go, process and build metrics.
+// NewAdmin returns a listener without checks.
 func NewAdmin(cfg AdminConfig) *Admin {
 	cfg.CheckTimeout = cmp.Or(cfg.CheckTimeout, 2*time.Second)
 	a := &Admin{cfg: cfg, ServeMux: http.NewServeMux(), registry: prometheus.NewRegistry()}
@@ -67,8 +67,8 @@ func NewAdmin(cfg AdminConfig) *Admin {
 // Registry takes the service's metrics.
 func (a *Admin) Registry() *prometheus.Registry { return a.registry }
 
-// Check adds a readiness check, before Serve. Clients see its error, so it must hold no secret. A check that ignores its
-// context fails, and is not run twice.
+// Check adds a readiness check, before Serve. Clients see its error, so it must hold no secret. A check that ignores
+// its context fails, and is not run twice.
 func (a *Admin) Check(name string, run func(ctx context.Context) error) {
 	a.checks = append(a.checks, &check{name, Shared[struct{}]{
 		Timeout: a.cfg.CheckTimeout,
@@ -76,12 +76,12 @@ func (a *Admin) Check(name string, run func(ctx context.Context) error) {
 	}})
 }
 
-// Document adds the OpenAPI document of the service's API, as JSON.
+// Document adds the OpenAPI document of the API, as JSON.
 func (a *Admin) Document(document []byte) {
 	a.HandleFunc("GET "+web.DocumentPath, web.Document(document))
 }
 
-// Serve answers until ctx is cancelled, and closes the listener. Requests under way get a second to end.
+// Serve answers until ctx is cancelled. Requests under way get a second to end.
 func (a *Admin) Serve(ctx context.Context, ln net.Listener) error {
 	server := &web.Server{
 		Handler: web.ForHosts(a.cfg.Hosts, "in ADMIN_HOSTS", a), Log: a.cfg.Log,

@@ -63,14 +63,14 @@ const (
 	reasonTimeout = 2 * time.Second
 )
 
-// Explain adds reasons to the readiness report and to [Admin.Causes]. Call it before Serve.
+// Explain adds reasons to the readiness report, before Serve.
 func (a *Admin) Explain(reasons ...Reason) {
 	for _, find := range reasons {
 		a.reasons = append(a.reasons, &Shared[[]Cause]{Ask: find, Age: reasonAge, Timeout: reasonTimeout})
 	}
 }
 
-// Causes returns the causes that hold, the worst first. The answer of a reason is used for half a second.
+// Causes returns the causes that hold, the worst first. A reason's answer is used for half a second.
 func (a *Admin) Causes() []Cause {
 	found, errs := make([][]Cause, len(a.reasons)), make([]error, len(a.reasons))
 	var all sync.WaitGroup

@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// A Group runs the tasks of a process and stops them one after the other, like deferred calls: the HTTP server first,
-// then consumers, relay, admin listener and pools. The first task that fails, panics or ends early stops the others in
-// the same way.
+// A Group runs the tasks of a process and stops them one after the other, the last one first. A task that fails, panics
+// or ends early stops the others in the same way.
 type Group struct {
 	ctx   context.Context //nolint:containedctx // of the whole group, not of a call
 	fail  context.CancelCauseFunc
@@ -35,8 +34,8 @@ type task struct {
 	err  error
 }
 
-// NewGroup returns a group that stops when ctx is cancelled. A stop may take drain, by default 20 s. Then all tasks are
-// cancelled, and a second later Wait names those that still run.
+// NewGroup returns a group that stops when ctx is cancelled. After drain, by default 20 s, it cancels all tasks, and a
+// second later Wait names those that still run.
 func NewGroup(ctx context.Context, log *slog.Logger, drain time.Duration) *Group {
 	ctx, fail := context.WithCancelCause(ctx)
 	return &Group{ctx: ctx, fail: fail, log: log, drain: cmp.Or(drain, 20*time.Second)}
@@ -47,8 +46,8 @@ var (
 	errTaskFailed = errors.New("a task failed")
 )
 
-// Go starts a task. It must run until its context is cancelled, then return nil or context.Canceled. After the stop has
-// begun Go does nothing.
+// Go starts a task, unless the stop has begun. It must run until its context is cancelled, then return nil or
+// context.Canceled.
 func (g *Group) Go(name string, run func(ctx context.Context) error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -82,13 +81,13 @@ func (g *Group) OnStop(name string, stop func() error) {
 	})
 }
 
-// Context ends when the stop begins: a task has failed, or the group's own context has ended.
+// Context ends when the stop begins.
 func (g *Group) Context() context.Context { return g.ctx }
 
 const lastGrace = time.Second
 
-// Wait blocks until the group's context is cancelled or a task fails. It stops the tasks and returns their errors; nil
-// after a clean stop. A task that does not stop is an error. Always call Wait, once.
+// Wait blocks until the group's context is cancelled or a task fails. It stops the tasks and returns their errors. A
+// task that does not stop is an error. Call Wait once.
 func (g *Group) Wait() error {
 	<-g.ctx.Done()
 	g.mu.Lock()

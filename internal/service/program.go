@@ -1,5 +1,5 @@
-// Package service is the process around a service: commands and exit codes ([Program]), a logger ([NewLogger]), an
-// admin listener ([Admin]) and supervised tasks ([Group]).
+// Package service is the process around a service: commands ([Program]), a logger ([NewLogger]), an admin listener
+// ([Admin]) and supervised tasks ([Group]).
 package service
 
 import (
@@ -34,7 +34,7 @@ type Host struct {
 	Ready func(Listeners)
 }
 
-// Listeners are addresses to listen on, or bound ones. API may be empty.
+// Listeners are addresses, to listen on or bound. API may be empty.
 type Listeners struct{ API, Admin string }
 
 // Announce logs the addresses and calls Ready. A service calls it once.
@@ -52,22 +52,20 @@ func SignalContext(parent context.Context) context.Context {
 	return ctx
 }
 
-// StartTracing gives every request a trace, its caller's or a new one. Call it once, before anything serves.
+// StartTracing gives every request a trace, its caller's or a new one. Call it once, before a server starts.
 func StartTracing() {
 	otel.SetTracerProvider(sdktrace.NewTracerProvider())
 	otel.SetTextMapPropagator(propagation.TraceContext{})
 }
 
-// Program is the command line of one service. Only its command config works with a wrong configuration.
+// Program is a service's command line. Only its command config works with a wrong configuration.
 type Program[C any] struct {
 	Name     string
 	Settings func(cfg C) Settings
 
-	// Serve runs the service until ctx is cancelled.
 	Serve func(ctx context.Context, cfg C, host Host) error
 
-	// Commands are the service's own. Optional.
-	Commands []Command[C]
+	Commands []Command[C] // the service's own; optional
 }
 
 // Command is a command of a [Program].
@@ -88,7 +86,7 @@ const (
 	ExitUsage   = 2 // wrong command line or configuration
 )
 
-// Run runs one command and returns the exit code. Results go to stdout; logs and errors to stderr.
+// Run returns the exit code. Results go to stdout; logs and errors to stderr.
 func (p Program[C]) Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	err := p.run(ctx, args, environ, stdout, stderr)
 	if err == nil {
@@ -132,7 +130,7 @@ func (p Program[C]) run(ctx context.Context, args, environ []string, stdout, std
 	return commands[i].Run(ctx, cfg, stdout)
 }
 
-// commands lists all of them. run runs those without a function.
+// run carries out the commands without a function.
 func (p Program[C]) commands() []Command[C] {
 	return slices.Concat([]Command[C]{{
 		Name: commandServe, What: "run the service (the default); the first SIGINT or SIGTERM drains it, the second ends it",
@@ -185,7 +183,7 @@ func (r refused) Unwrap() error { return r.error }
 
 func (refused) ExitCode() int { return ExitUsage }
 
-// Healthcheck asks the admin listener at addr whether the service is ready, and prints the checks.
+// Healthcheck asks the admin listener at addr, prints the checks, and returns an error if the service is not ready.
 func Healthcheck(ctx context.Context, addr string, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -193,7 +191,7 @@ func Healthcheck(ctx context.Context, addr string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", addr, err)
 	}
-	// A proxy must not be asked about this process. A bare image may not resolve "localhost".
+	// Without a proxy. A bare image may not resolve "localhost".
 	client := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, addr)

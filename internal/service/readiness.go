@@ -88,7 +88,7 @@ func (a *Admin) report(only []string) (Readiness, error) {
 	return report, err
 }
 
-// An unknown name is an error: a misspelt probe must not be green for ever.
+// chosen refuses an unknown name: a misspelt probe must not be green for ever.
 func (a *Admin) chosen(names []string) (chosen []*check, err error) {
 	var known []string
 	for _, c := range a.checks {
@@ -103,7 +103,7 @@ func (a *Admin) chosen(names []string) (chosen []*check, err error) {
 	return chosen, nil
 }
 
-// A check that needs a server which is down only waits: the report names each outage once.
+// result names each outage once: a check that needs a server which is down only waits.
 func (c *check) result() CheckResult {
 	began := time.Now()
 	_, err := c.run.Get()

@@ -20,7 +20,7 @@ type Shared[T any] struct {
 	lastAt time.Time
 }
 
-// Get waits up to the timeout; a late answer is the next caller's. With an error it returns what Ask returned with it.
+// Get waits up to the timeout; a late answer is the next caller's. The value comes with an error, too.
 func (s *Shared[T]) Get() (value T, err error) {
 	select {
 	case asked := <-s.asking.DoChan("", s.once):
@@ -54,8 +54,8 @@ const (
 	measureAge     = time.Second
 )
 
-// Measure adds gauges that are read with /metrics, for at most 2 s. With an error measure returns those that it knows,
-// and metrics_source_up{source=name} is 0.
+// Measure adds gauges that /metrics reads, for at most 2 s. With an error measure returns those that it knows, and
+// metrics_source_up{source=name} is 0.
 func (a *Admin) Measure(name string, measure func(ctx context.Context) ([]prometheus.Metric, error)) {
 	up := prometheus.NewDesc("metrics_source_up",
 		"1 when all gauges of this source are in the answer, 0 when its server did not give them in time.",

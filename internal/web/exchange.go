@@ -27,8 +27,9 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// edge is shared by all requests of a router. Its metrics have the route: the path would give one value per customer.
-type edge struct {
+// observer is shared by all requests of a router. Its metrics have the route: the path would give one value per
+// customer.
+type observer struct {
 	config   Config
 	log      *slog.Logger
 	tracer   trace.Tracer
@@ -62,11 +63,11 @@ const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ance
 // correlationID is safe for logs and headers.
 var correlationID = regexp.MustCompile(`^[A-Za-z0-9_.:/+=-]{1,128}$`)
 
-// wrap gives a request its id, deadline, span and log record. At the deadline the handler itself answers.
-func (e *edge) wrap(next http.Handler) http.Handler {
+// wrap gives a request its id, deadline, span and log record.
+func (o *observer) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		x := &exchange{id: uuid.Must(uuid.NewV7()).String(), method: r.Method, config: e.config}
+		x := &exchange{id: uuid.Must(uuid.NewV7()).String(), method: r.Method, config: o.config}
 		if !slices.Contains(methods, x.method) {
 			x.method = "_OTHER"
 		}
@@ -75,9 +76,9 @@ func (e *edge) wrap(next http.Handler) http.Handler {
 			x.follow = asked
 		}
 		ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		ctx, span := e.tracer.Start(ctx, x.method, trace.WithSpanKind(trace.SpanKindServer))
+		ctx, span := o.tracer.Start(ctx, x.method, trace.WithSpanKind(trace.SpanKindServer))
 		ctx = event.WithCause(ctx, event.Cause{CorrelationID: x.follow})
-		ctx, cancel := context.WithTimeout(context.WithValue(ctx, exchangeKey{}, x), e.config.RequestTimeout)
+		ctx, cancel := context.WithTimeout(context.WithValue(ctx, exchangeKey{}, x), o.config.RequestTimeout)
 		defer cancel()
 		r = r.WithContext(ctx)
 		answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
@@ -87,22 +88,21 @@ func (e *edge) wrap(next http.Handler) http.Handler {
 		header.Set("Content-Security-Policy", contentPolicy)
 		header.Set("Referrer-Policy", "no-referrer") // a token in a query must not leave
 		header.Set("Cache-Control", "no-store")
-		e.inFlight.Inc()
-		defer e.inFlight.Dec()
-		defer e.finish(r, x, answer, span, began)
+		o.inFlight.Inc()
+		defer o.inFlight.Dec()
+		defer o.finish(r, x, answer, span, began)
 		next.ServeHTTP(answer, r)
 	})
 }
 
-// finish logs the route, since a path may hold an id or a token. A panic becomes a 500, or cuts the connection if the
-// answer has begun.
-func (e *edge) finish(
+// finish logs the route, since a path may hold a token. A panic becomes a 500, or cuts an answer that has begun.
+func (o *observer) finish(
 	r *http.Request, x *exchange, answer middleware.WrapResponseWriter, span trace.Span, began time.Time,
 ) {
 	reason := recover()
 	cut := reason == http.ErrAbortHandler //nolint:errorlint // a sentinel that is panicked with, never wrapped
 	if reason != nil && !cut {
-		e.log.ErrorContext(r.Context(), "panic in handler", slog.String("request_id", x.id),
+		o.log.ErrorContext(r.Context(), "panic in handler", slog.String("request_id", x.id),
 			slog.String("panic", fmt.Sprint(reason)), slog.String("stack", string(debug.Stack())))
 		if cut = answer.Status() != 0; !cut {
 			WriteProblem(answer, r, fmt.Errorf("panic in handler: %v", reason))
@@ -126,7 +126,7 @@ func (e *edge) finish(
 		level = slog.LevelError
 		attributes = append(attributes, slog.Any("error", x.cause))
 	}
-	e.log.LogAttrs(r.Context(), level, "request", attributes...)
+	o.log.LogAttrs(r.Context(), level, "request", attributes...)
 
 	span.SetAttributes(attribute.String("http.request.method", method), attribute.Int("http.response.status_code", status))
 	if status >= http.StatusInternalServerError {
@@ -143,20 +143,20 @@ func (e *edge) finish(
 	if status == 0 {
 		status = http.StatusOK // net/http's default
 	}
-	e.requests.WithLabelValues(method, route, strconv.Itoa(status/100)+"xx").Inc()
-	e.seconds.WithLabelValues(method, route).Observe(took.Seconds())
+	o.requests.WithLabelValues(method, route, strconv.Itoa(status/100)+"xx").Inc()
+	o.seconds.WithLabelValues(method, route).Observe(took.Seconds())
 	if cut {
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// ClientOf names a request's client for limits: an IPv4 address, or an IPv6 address's /64; empty without a network. It
-// is personal data: keep it out of logs and tables.
+// ClientOf names a request's client for limits: an IPv4 address, or an IPv6 address's /64. Keep this personal data out
+// of logs and tables.
 func ClientOf(r *http.Request) string {
 	return httprate.CanonicalizeIP(middleware.GetClientIP(r.Context()))
 }
 
-// useClientIP sets the connection's peer, and behind trusted proxies the address that they add to X-Forwarded-For.
+// useClientIP takes the connection's peer, or the address that a trusted proxy adds to X-Forwarded-For.
 func useClientIP(r chi.Router, proxies []netip.Prefix) {
 	r.Use(middleware.ClientIPFromRemoteAddr)
 	if len(proxies) == 0 {

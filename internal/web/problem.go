@@ -15,10 +15,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Code is a problem's stable name, for clients to branch on.
+// Code is a problem's stable name.
 type Code string
 
-// The codes of this package. A service adds its own.
+// A service adds its own codes.
 const (
 	CodeBodyMissing           Code = "body_missing"
 	CodeBodyUnreadable        Code = "body_unreadable" // ended early, or broken chunks
@@ -71,7 +71,7 @@ func (c Code) Title() string {
 	return strings.ToUpper(words[:first]) + words[first:]
 }
 
-// An Error is the answer to a client. It never repeats the client's input.
+// An Error is an answer, without the client's input.
 type Error struct {
 	Status     int           `json:"status"`
 	Code       Code          `json:"code"`
@@ -139,9 +139,8 @@ type Problem struct {
 // No document is served there.
 const typeBase = "https://example.com/twinbox/problems/"
 
-// WriteProblem answers with an [*Error], or with the translation of err by [Config.MapError]. An unknown error becomes
-// 503 timeout after the request's deadline, else 500 internal; only the log has its text. A browser ([WantsPage]) gets
-// a page.
+// WriteProblem answers with an [*Error], or with [Config.MapError]'s translation of err. An unknown error becomes 503
+// timeout after the request's deadline, else 500 internal; only the log has its text. A browser gets a page.
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	problem := ProblemOf(r, err)
 	header := w.Header()
@@ -155,7 +154,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	switch problem.Code {
 	case CodeBodyTooLarge, CodeRequestTimeout, CodeBodyUnreadable:
-		// The rest of the body is on the wire: it must not be taken for a request.
+		// The rest of the body must not be taken for a request.
 		header.Set("Connection", "close")
 	}
 	if WantsPage(r) {

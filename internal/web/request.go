@@ -64,10 +64,9 @@ func isMedia(r *http.Request, want string) bool {
 }
 
 // Decode reads the body, one JSON object of at most MaxBodyBytes, into a T, a struct. It refuses other media types,
-// compressed bodies, unknown members, members twice and wrong types. Names are case-sensitive. A member of T that is
-// neither omitempty nor a pointer must be present and not null; nested fields are not checked.
-//
-// The error is an [*Error] with a 4xx status, unless [Config.CheckBody] returns another.
+// compressed bodies, unknown members, members twice and wrong types. A member of T that is neither omitempty nor a
+// pointer must be there and not null; nested fields are not checked. The error is an [*Error] with a 4xx status, or of
+// [Config.CheckBody].
 func Decode[T any](w http.ResponseWriter, r *http.Request) (T, error) {
 	var none, value T
 	body, err := readBody(w, r, mediaJSON)
@@ -193,8 +192,8 @@ var (
 	unescape       = strings.NewReplacer(`\"`, `"`, `\\`, `\`)
 )
 
-// IdempotencyKey returns the header's key, "" without a header. A quoted string (RFC 8941) and a bare token without
-// blanks, quotes and backslashes are the same key: 1 to 255 printable ASCII characters. An empty header is an error.
+// IdempotencyKey returns the header's key, "" without a header: 1 to 255 printable ASCII characters, as a quoted string
+// (RFC 8941) or bare.
 func IdempotencyKey(r *http.Request) (string, error) {
 	values := r.Header["Idempotency-Key"]
 	if len(values) == 0 {
@@ -211,7 +210,7 @@ func IdempotencyKey(r *http.Request) (string, error) {
 	return key, nil
 }
 
-// InvalidIdempotencyKey reports the correct form.
+// InvalidIdempotencyKey describes the form.
 func InvalidIdempotencyKey() *Error {
 	answer := ParameterError(http.StatusBadRequest, CodeIdempotencyKeyInvalid, "Idempotency-Key", "is malformed")
 	answer.Detail = "The request header Idempotency-Key is malformed. Send 1 to 255 printable ASCII characters that " +
@@ -219,7 +218,7 @@ func InvalidIdempotencyKey() *Error {
 	return answer
 }
 
-// ETag is the strong validator of a version: "3", or "3-variant" for one of several representations.
+// ETag returns a version's strong validator: "3", or "3-variant" for one of several representations.
 func ETag(version int64, variant string) string {
 	tag := strconv.FormatInt(version, 10)
 	if variant != "" {
@@ -228,8 +227,7 @@ func ETag(version int64, variant string) string {
 	return `"` + tag + `"`
 }
 
-// NotModified sets the ETag header. If the client of a GET or HEAD has this representation, it answers 304 and returns
-// true.
+// NotModified sets the ETag header. If the client has this representation, it answers 304 and returns true.
 func NotModified(w http.ResponseWriter, r *http.Request, etag string) bool {
 	w.Header().Set("ETag", etag)
 	for _, tag := range list(r.Header["If-None-Match"]) {
@@ -242,8 +240,7 @@ func NotModified(w http.ResponseWriter, r *http.Request, etag string) bool {
 	return false
 }
 
-// CheckIfMatch compares the If-Match header, if present, with the expected version, in any variant. "*" matches always.
-// Otherwise it returns a 412.
+// CheckIfMatch returns a 412 if there is an If-Match header and it has no ETag of the expected version, in any variant.
 func CheckIfMatch(r *http.Request, expected int64) error {
 	header, given := r.Header["If-Match"]
 	if !given {

@@ -16,24 +16,23 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Config bounds one request. Zero values mean the defaults, except where 0 means off.
+// Config bounds one request.
 type Config struct {
-	// MapError translates a service's errors, and returns nil for others. Default: knows none.
+	// MapError translates a service's errors, and returns nil for others. Optional.
 	MapError func(error) *Error
 	// MaxBodyBytes is the longest body that [Decode] reads. Default 64 KiB.
 	MaxBodyBytes int64
 	// RequestTimeout ends a handler's context, body included. Default 5 s.
 	RequestTimeout time.Duration
-	// CheckBody, if set, is the last check of each body that [Decode] reads. Default: none.
+	// CheckBody is the last check of each body that [Decode] reads. Optional.
 	CheckBody func(r *http.Request, body []byte) error
-	// Document is the API's OpenAPI document, for GET /openapi.json. Default: none.
+	// Document is the API's, for GET /openapi.json. Optional.
 	Document []byte
-	// RateLimit is a client's most requests per minute and instance; see [ClientOf]. 0 means off.
+	// RateLimit bounds a client's requests per minute and instance; see [ClientOf]. 0: off.
 	RateLimit int
-	// TrustedProxies are the networks whose X-Forwarded-For is trusted. Default: none; the client is the connection's
-	// peer.
+	// TrustedProxies are the networks whose X-Forwarded-For is trusted. Default: none.
 	TrustedProxies []netip.Prefix
-	// Registerer gets the metrics http_server_*. Default: no metrics.
+	// Registerer gets the metrics http_server_*. Optional.
 	Registerer prometheus.Registerer
 	// Traces makes each request's span. Default: OpenTelemetry's global provider.
 	Traces trace.TracerProvider
@@ -52,12 +51,12 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// NewRouter returns a router that names, traces, logs and limits requests and catches panics. Unknown paths and methods
-// get problems. A GET handler does not answer HEAD. OPTIONS answers 204 with Allow; CORS is not offered.
+// NewRouter returns a router that traces, logs and limits requests and catches panics. Unknown paths and methods get
+// problems. A GET handler does not answer HEAD. OPTIONS answers 204 with Allow.
 func NewRouter(config Config, log *slog.Logger) *chi.Mux {
 	config = config.WithDefaults()
 	metrics := promauto.With(config.Registerer)
-	e := &edge{
+	o := &observer{
 		config: config, log: log,
 		tracer: config.Traces.Tracer("example.com/twinbox/internal/web"),
 		requests: metrics.NewCounterVec(prometheus.CounterOpts{
@@ -73,7 +72,7 @@ func NewRouter(config Config, log *slog.Logger) *chi.Mux {
 		}),
 	}
 	r := chi.NewRouter()
-	r.Use(e.wrap)
+	r.Use(o.wrap)
 	useClientIP(r, config.TrustedProxies)
 	if config.RateLimit > 0 {
 		r.Use(limitRate(config.RateLimit))
@@ -93,7 +92,7 @@ var methods = []string{
 	http.MethodOptions, http.MethodTrace, http.MethodConnect,
 }
 
-// The router calls otherMethod also for unknown methods of unknown paths.
+// otherMethod gets unknown methods of unknown paths, too.
 func otherMethod(routes *chi.Mux, w http.ResponseWriter, r *http.Request) {
 	path := cmp.Or(r.URL.RawPath, r.URL.Path)
 	taken := slices.DeleteFunc(slices.Clone(methods), func(method string) bool {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// Server serves one handler on one listener, once. Zero values mean the defaults; Handler and Log are required.
+// Server serves one handler on one listener. Handler and Log are required.
 type Server struct {
 	Handler http.Handler
 	Log     *slog.Logger
@@ -46,7 +46,7 @@ const (
 	cutOff         = time.Second // how long cancelled handlers get to return
 )
 
-// Serve answers requests until ctx ends, drains and closes the listener. It returns nil if all requests ended in time.
+// Serve answers requests until ctx ends, and drains. It returns nil if all requests ended in time.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	// Requests outlive ctx. The drain cancels those that outlive it.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -90,17 +90,16 @@ func (s *Server) drain(server *http.Server, cancelRequests context.CancelFunc) e
 func (s *Server) serveOne(w http.ResponseWriter, r *http.Request) {
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
-	// net/http drops the Content-Length of a body in chunks. A proxy that used it sees another request after it: close
-	// (RFC 9112, 6.1).
+	// net/http drops the Content-Length of a body in chunks. A proxy that used it sees another request after it (RFC 9112,
+	// 6.1).
 	if len(r.TransferEncoding) > 0 {
 		w.Header().Set("Connection", "close")
 	}
 	s.Handler.ServeHTTP(w, r)
 }
 
-// ForHosts passes on requests to localhost, an IP address or one of the names, and answers 421 to others: a foreign
-// page can point its own name at this address, and browsers send that name in Host. where names the setting, as in "in
-// ADMIN_HOSTS". A request without Host passes, since no browser sends it.
+// ForHosts answers 421 to requests for another host than localhost, an IP address or one of the names: a foreign page
+// can point its own name at this address, which browsers send in Host. where names the setting, as in "in ADMIN_HOSTS".
 func ForHosts(names []string, where string, next http.Handler) http.Handler {
 	names = append([]string{"", "localhost"}, names...)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

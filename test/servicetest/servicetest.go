@@ -99,9 +99,8 @@ func Trap(t *testing.T) (addr string, connected <-chan struct{}) {
 	return listener.Addr().String(), calls
 }
 
-// Life runs a service's commands in an operator's order: serve is refused on an empty database, migrate and topics run
-// twice, then the service serves, is healthy, and stops cleanly. The environment has an empty database and port 0.
-// Topics of other services exist. Life calls while between start and stop.
+// Life runs a service's commands in an operator's order, on an empty database and port 0, and calls while between start
+// and stop. reads are topics of other services.
 func (run Run) Life(
 	t *testing.T, environ []string, migration, topic string, reads []string, while func(Serving),
 ) {
@@ -153,8 +152,8 @@ func makeTopics(t *testing.T, environ, names []string) {
 	}
 }
 
-// Refuses checks that every command but healthcheck refuses a broken environment with exit code 2: exactly these
-// problems, a line each, nothing on stdout, and the secret nowhere. Only config also lists the settings.
+// Refuses checks that every command but healthcheck refuses a broken environment with exit code 2 and exactly these
+// problems, without the secret.
 func (run Run) Refuses(t *testing.T, environ, problems []string, secret string) {
 	t.Helper()
 	for _, command := range []string{"serve", "setup", "migrate", "topics", "config"} {

@@ -16,12 +16,10 @@ import (
 
 const lookEvery = 10 * time.Millisecond
 
-// Settle returns when no work is pending: everything committed is published, each consumer group has committed the end
-// of its topics, no effect is due or held by a claimant, and no scheduled event is overdue. Work that waits for a later
-// time (see [pgtest.Advance]), for an operator or for a missing event is not pending. After [testkit.WaitLimit] the
-// test fails with the pending work. It also fails if an event was given up, unless the system allows it.
-//
-// Settle does not see uncommitted changes. It takes half a second, after which a consumer group commits.
+// Settle returns when everything committed is published and handled, no effect is due, and no scheduled event is
+// overdue. Work that waits for a later time (see [pgtest.Advance]), for an operator or for a missing event is not
+// pending. After [testkit.WaitLimit] the test fails with the pending work, and also if an event was given up, unless
+// the system allows it. Settle takes half a second, after which a consumer group commits.
 func (s *System) Settle() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), s.limit)

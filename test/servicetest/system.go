@@ -53,9 +53,8 @@ var patient = []string{
 	"OUTBOX_LEASE=40s", "SMTP_TIMEOUT=15s", "MAIL_POLL=50ms",
 }
 
-// Start migrates a database for each service, makes the topics that they write and read, and returns when each listens.
-// They stop with the test, in the reverse order. The test's log has their warnings, and on a failure the pending work.
-// The package's TestMain is kafkatest.Main.
+// Start migrates a database for each service, makes the topics, and returns when each listens. They stop with the test.
+// Its log has their warnings, and on a failure the pending work. The package's TestMain is kafkatest.Main.
 func Start(t testing.TB, services ...Part) *System {
 	t.Helper()
 	s := &System{t: t, limit: testkit.WaitLimit}

@@ -1,5 +1,5 @@
-// Package circuit knows whether a server is up. Users report errors, and one probe decides. A circuit logs each outage
-// and wakes waiting callers at its end. It stops no call.
+// Package circuit knows whether a server is up: users report errors, and a probe decides. It logs each outage, and
+// wakes waiting callers at its end. It stops no call.
 package circuit
 
 import (
@@ -22,11 +22,11 @@ import (
 // Config configures a [Circuit]. Name, Probe and Log are required.
 type Config struct {
 	Name string // of the server, such as "database"
-	// Probe uses a new connection: one of a pool may be busy or dead.
+	// Probe opens a connection: one of a pool may be busy or dead.
 	Probe func(ctx context.Context) error
-	// Timeout of a probe. A server that is silent over two of them is down. Default 2 s.
+	// Timeout of a probe. A server that misses two is down. Default 2 s.
 	Timeout time.Duration
-	// Every is the pause between probes while it is up. Default 5 s.
+	// Every is the pause between probes of a server that is up. Default 5 s.
 	Every time.Duration
 	// RetryMin and RetryMax bound the doubling pause during an outage. Default 50 ms and 800 ms.
 	RetryMin, RetryMax time.Duration
@@ -36,7 +36,7 @@ type Config struct {
 	Registerer prometheus.Registerer // optional
 }
 
-// Circuit counts a server as up until a probe has failed. It is safe for concurrent use.
+// Circuit counts a server as up until a probe has failed.
 type Circuit struct {
 	cfg      Config
 	up       prometheus.Gauge
@@ -50,7 +50,7 @@ type Circuit struct {
 	back  chan struct{} // closed at the end of an outage; a new one for each
 }
 
-// New returns a circuit that counts the server as up. It panics if the Registerer has a circuit of that name.
+// New panics if the Registerer has a circuit of that name.
 func New(cfg Config) *Circuit {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 2*time.Second)
 	cfg.Every = cmp.Or(cfg.Every, 5*time.Second)
@@ -84,7 +84,7 @@ func (c *Circuit) Run(ctx context.Context) error {
 			pause, probeNow = pauses.Next(), nil
 		} else {
 			pauses.Reset()
-			_ = failure.Sleep(ctx, c.cfg.RetryMin) // reports about a server that answers do not set the pace
+			_ = failure.Sleep(ctx, c.cfg.RetryMin) // reports do not set the pace
 		}
 		select {
 		case <-time.After(pause):
@@ -165,15 +165,14 @@ func (e *DownError) Error() string { return fmt.Sprintf("%s is down: %v", e.Name
 // Unwrap returns the last probe's error.
 func (e *DownError) Unwrap() error { return failure.AsTransient(e.Err) }
 
-// Report takes the error of a call. If the server may have caused it, the next probe begins immediately. Report never
-// blocks.
+// Report takes a call's error. If the server may have caused it, the next probe begins immediately.
 func (c *Circuit) Report(err error) {
 	if err != nil && isSuspicious(err) {
 		c.Suspect()
 	}
 }
 
-// Suspect reports an error that is known to be the server's.
+// Suspect begins the next probe immediately.
 func (c *Circuit) Suspect() {
 	select {
 	case c.probeNow <- struct{}{}:
@@ -205,7 +204,7 @@ func (c *Circuit) Err() error {
 // Down reports whether Err is not nil.
 func (c *Circuit) Down() bool { return c.Err() != nil }
 
-// Ready is Err, with an error until the first probe has found the server up.
+// Ready is Err, and an error before the first probe.
 func (c *Circuit) Ready() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

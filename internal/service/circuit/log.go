@@ -9,8 +9,8 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Quiet lowers lines to debug while a server is down and their error may come from that. The circuits' own lines pass:
-// their error is an attribute of the logger.
+// Quiet lowers lines to debug while a server is down and their error may come from that. The circuits' own lines have
+// their error in the logger, and pass.
 func Quiet(handler slog.Handler, circuits ...*Circuit) slog.Handler { return quiet{handler, circuits} }
 
 type quiet struct {

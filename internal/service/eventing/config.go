@@ -39,7 +39,7 @@ type Config struct {
 	Tracing     tracing.Config `envPrefix:"OTEL_"`
 }
 
-// PoolConfig is about the database.
+// PoolConfig configures the database's pool.
 type PoolConfig struct {
 	MaxConns         int           `env:"MAX_CONNECTIONS" envDefault:"40" min:"4" max:"1000" doc:"connections of the pool; the relay has one more, and a probe of the database another"`
 	StatementTimeout time.Duration `env:"STATEMENT_TIMEOUT" envDefault:"30s" min:"100ms" max:"1h" doc:"for one statement, enforced by the server"`
@@ -88,7 +88,7 @@ type InboxConfig struct {
 	OnConflict      string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event id that comes back with another payload is dead-lettered (error) or only logged (warn)"`
 }
 
-// Rules returns the cross checks of all services.
+// Rules returns the cross checks.
 func (c Config) Rules() []config.Rule {
 	serving, owner, both := c.roles()
 	return slices.Concat([]config.Rule{
@@ -131,7 +131,7 @@ func (c Config) APIRules(request time.Duration) []config.Rule {
 			"must not be shorter than REQUEST_TIMEOUT: a request under way is answered"))
 }
 
-// Server returns an API's server, which answers the longest request also during a stop.
+// Server returns an API's server. During a stop it answers the longest request.
 func (c Config) Server(request time.Duration, handler http.Handler, log *slog.Logger) *web.Server {
 	return &web.Server{
 		Handler: handler, Log: log, DrainTimeout: max(c.DrainFor/2, request), WriteTimeout: request + 15*time.Second,
@@ -154,7 +154,6 @@ func (c Config) maxSilence() time.Duration { return max(c.Kafka.PublishTimeout*3
 // rebalanceTimeout lets a handler end and, cancelled, end again.
 func (c Config) rebalanceTimeout() time.Duration { return max(5*time.Second, 3*c.Inbox.HandlerTimeout) }
 
-// Client returns the configuration of the service's Kafka clients.
 func (c Config) Client(service string) kafka.Config {
 	client := kafka.Config{
 		Brokers: c.Kafka.Brokers, ClientID: service, PublishTimeout: c.Kafka.PublishTimeout,
@@ -191,8 +190,7 @@ const project = "twinbox"
 // Group returns the name of a consumer's group.
 func (c Config) Group(consumer string) string { return project + "." + c.Environment + "." + consumer }
 
-// Migrate brings the database to this build's schema, grants the serving role its rights, and prints
-// the applied migrations.
+// Migrate brings the database to this build's schema, grants the serving role its rights, and prints what it did.
 func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.Set) error {
 	migration := migrations.Migration{
 		URL: cmp.Or(c.MigrateURL, c.DatabaseURL).Reveal(), Sets: sets,

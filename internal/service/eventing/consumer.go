@@ -25,19 +25,19 @@ import (
 
 // Consumer reads one topic, with its own consumer group and inbox. The relay wakes for events that its handler adds.
 type Consumer struct {
-	// Name identifies the inbox and the group. A new name starts over.
+	// Name of the inbox and the group. A new name starts over.
 	Name  string
 	Topic string
-	// Handlers are typed. Set either Handlers, or Handler and Types.
+	// Handlers are typed. Set them, or Handler and Types.
 	Handlers *inbox.Mux
 	// Handler is a plain Watermill handler. It finds its transaction with [inbox.TxFromContext] and the event with
 	// [inbox.EventFromContext].
 	Handler message.NoPublishHandlerFunc
 	Types   []string
 	// Middlewares run around the handler, in its transaction, at each attempt and replay; the first is the outermost.
-	// Their error rolls the event back. Retry, PoisonQueue and InstantAck do not belong here: the inbox does their work.
+	// Retry, PoisonQueue and InstantAck do not belong here: the inbox does their work.
 	Middlewares []message.HandlerMiddleware
-	// Order of a key's events; see [inbox.Config]. Default: inbox.Unordered.
+	// Order of a key's events. Default: inbox.Unordered.
 	Order inbox.Order
 	// OnOutcome is called after each delivery. Optional.
 	OnOutcome func(event.Event, inbox.Outcome)
@@ -106,7 +106,7 @@ func (c Consumer) handler() message.HandlerFunc {
 	return handle
 }
 
-// heartbeat bounds how soon members notice a new one.
+// heartbeat bounds how late members notice a new one.
 const heartbeat = 500 * time.Millisecond
 
 // Consume adds a consumer. The node also writes to dlq.GROUP.TOPIC, for copies of its dead letters.
@@ -174,7 +174,7 @@ func (n *Node) startConsumers(g *service.Group) {
 	}
 }
 
-// checkTopics creates the topic for copies if it is missing, and refuses records that outlive the inbox.
+// checkTopics creates the topic for copies, and refuses records that outlive the inbox.
 func (c *consumer) checkTopics(ctx context.Context) error {
 	err := c.ensureCopies(ctx)
 	if err == nil {
@@ -206,7 +206,7 @@ func (c *consumer) healthy(ctx context.Context) error {
 
 const leaveTimeout = 2 * time.Second
 
-// leavePartition stores a clean end: the next owner of the partition suspects no event.
+// leavePartition stores a clean end: the next owner suspects no event.
 func (c *consumer) leavePartition(topic string, partition int32) {
 	record := c.inbox.Leave(topic, partition)
 	c.leaving.Go(func() {

@@ -18,8 +18,8 @@ const (
 	idleTimeout    = time.Minute
 )
 
-// openDatabase connects to nothing. During an outage the pool refuses new connections: a request gets its 503
-// immediately.
+// openDatabase connects to nothing. During an outage the pool refuses new connections: a request gets its 503 without a
+// wait.
 func (n *Node) openDatabase(ctx context.Context) error {
 	cfg := n.setup.Config
 	pool, err := parsePool(cfg.DatabaseURL)
@@ -63,7 +63,6 @@ func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, n.relayDatabase)
 }
 
-// failureTracer reports failed connections and statements.
 type failureTracer struct{ report func(error) }
 
 func (failureTracer) TraceConnectStart(ctx context.Context, _ pgx.TraceConnectStartData) context.Context {

@@ -44,9 +44,9 @@ type Node struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
 	Admin  *service.Admin
-	// Log leaves out the errors of outages, which the circuits log.
+	// Log leaves out the errors of an outage, which its circuit logs.
 	Log *slog.Logger
-	// Traces gives requests their spans, also without a collector: events carry their traces.
+	// Traces gives requests their spans, also without a collector.
 	Traces trace.TracerProvider
 	Spans  *event.Spans // nil: spans go nowhere
 
@@ -128,7 +128,6 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	return n, nil
 }
 
-// pausesAge is how long an answer about pauses holds.
 const pausesAge = time.Second
 
 // retryFor is short: the relay tries again too, and publishes elsewhere.
@@ -185,7 +184,7 @@ func requireUp(check func(context.Context) error, servers ...*circuit.Circuit) f
 	}
 }
 
-// Go adds a task: see [service.Group.Go]. It starts before the consumers and stops after them.
+// Go adds a task, which starts before the consumers and stops after them: see [service.Group.Go].
 func (n *Node) Go(name string, run func(context.Context) error) {
 	n.tasks = append(n.tasks, task{name, run})
 }

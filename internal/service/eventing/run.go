@@ -15,8 +15,7 @@ import (
 )
 
 // Run runs the service until the group stops. An error that only another setting can cure has the exit code of a wrong
-// configuration. While Run waits for a server, /livez answers, /readyz names the missing one, and the API accepts no
-// connection.
+// configuration. While it waits for a server, /readyz names it, and the API accepts no connection.
 func (n *Node) Run(group *service.Group, at service.Listeners, host service.Host) error {
 	group.OnStop("connections", n.Close)
 	err := n.start(group.Context(), group, at)

@@ -15,28 +15,28 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Service declares one service. All fields but API, Operations and Checks are required.
+// Service declares a service. API, Operations and Checks are optional.
 type Service[C Settings] struct {
 	Name       string
 	Source     string
 	Contract   func() (*event.Checker, error)
 	API        []byte                        // the OpenAPI document, as JSON
 	Migrations []migrations.Set              // in the order of application
-	Operations func(node *Node, cfg C) error // adds the operations' API to node.Admin, after SetUp
+	Operations func(node *Node, cfg C) error // runs after SetUp, and adds their API to node.Admin
 	Checks     func(cfg C) []Check           // of its own tables
 
-	// SetUp adds consumers, tasks and the API to the node. It connects to nothing: the topics command calls it too.
+	// SetUp adds consumers, tasks and the API. It connects to nothing: the topics command calls it too.
 	SetUp func(node *Node, cfg C) error
 }
 
-// Check is a query of a service's tables for events without their effect. A row has the event's id, its key, a version
-// and a sentence. The first three may be empty or 0.
+// Check is a query for events without their effect. A row has the event's id, its key, a version and a sentence. The
+// first three may be empty or 0.
 type Check struct {
 	Name, SQL string
 	Args      []any // text, numbers and booleans
 }
 
-// Settings is a service's configuration. An embedded [Config] implements most of it.
+// Settings is a service's configuration. An embedded [Config] has most of its methods.
 type Settings interface {
 	Shared() Config
 	Listeners() service.Listeners
@@ -161,11 +161,11 @@ type Described struct {
 	Migrations []migrations.Set
 	API        []byte // optional
 
-	// Load reads the configuration. With an error it returns what it could read.
+	// Load returns what it could read, also with an error.
 	Load func(environ []string) (*Instance, error)
 }
 
-// Describe returns the service without its configuration's type.
+// Describe leaves out the configuration's type.
 func (s Service[C]) Describe() Described {
 	return Described{Name: s.Name, Migrations: s.Migrations, API: s.API, Load: func(environ []string) (*Instance, error) {
 		var cfg C
@@ -184,7 +184,7 @@ func (d Described) Unset() *Instance {
 	return instance
 }
 
-// Declare returns what the service reads and writes, without a configuration or a server.
+// Declare needs no configuration.
 func (d Described) Declare(ctx context.Context) (Declared, error) {
 	instance, _ := d.Load([]string{"DATABASE_URL=postgres://127.0.0.1:1/none", "KAFKA_BROKERS=127.0.0.1:1"})
 	return instance.Declared(ctx)
@@ -194,7 +194,7 @@ func (d Described) Declare(ctx context.Context) (Declared, error) {
 type Instance struct {
 	Settings
 
-	// Variables are the service's, with the values in effect.
+	// Variables have the values in effect.
 	Variables []config.Setting
 	// Declared needs no server.
 	Declared func(ctx context.Context) (Declared, error)
@@ -204,7 +204,7 @@ type Instance struct {
 // Reads reports whether the service knows the variable.
 func (i *Instance) Reads(variable string) bool { return i.variable(variable).Variable != "" }
 
-// Value returns a variable's value in effect, "" for an unknown one.
+// Value returns "" for an unknown variable.
 func (i *Instance) Value(variable string) string { return i.variable(variable).Value }
 
 func (i *Instance) variable(name string) config.Setting {

@@ -1,5 +1,5 @@
-// Package tracing sends spans to a collector: OTLP over HTTP as JSON. Spans that the collector does not take are
-// dropped: it never delays a request or an event.
+// Package tracing sends spans to a collector: OTLP over HTTP as JSON. It drops spans that the collector does not take,
+// and never delays a request or an event.
 package tracing
 
 import (
@@ -83,7 +83,7 @@ func (l linked) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingRes
 
 const gatherFor = time.Second
 
-// New returns a provider whose spans go to the collector, or nil without an exporter. cfg must keep its [Config.Rules].
+// New returns nil without an exporter. cfg must keep its [Config.Rules].
 func New(
 	ctx context.Context, cfg Config, service, environment string, log *slog.Logger, registerer prometheus.Registerer,
 ) (*sdktrace.TracerProvider, error) {

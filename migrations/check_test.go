@@ -111,11 +111,3 @@ func schemaErrors(err error) []migrations.SchemaError {
 	}
 	return found
 }
-
-func TestCheckReportsAQueryThatFails(t *testing.T) {
-	t.Parallel()
-	pool := pgtest.New(t)
-	pool.Close()
-	_, err := migrations.Check(t.Context(), pool, set("s", `select 1;`))
-	require.ErrorContains(t, err, "read migrations of s")
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/circuit"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -106,38 +108,6 @@ func TestAdmin_ReadinessIsBounded(t *testing.T) {
 	})
 }
 
-func TestAdmin_ReadinessIsAskedByTwo(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		admin := service.NewAdmin(service.AdminConfig{Log: quiet, CheckTimeout: time.Minute})
-		release, running, most := make(chan struct{}), 0, 0
-		admin.Check("slow", func(context.Context) error {
-			running++
-			most = max(most, running)
-			<-release
-			running--
-			return nil
-		})
-		codes := make(chan int, 2)
-		for range cap(codes) {
-			go func() { codes <- get(t, admin, "/readyz").Code }()
-		}
-		synctest.Wait()
-		close(release)
-		require.Equal(t, []int{http.StatusOK, http.StatusOK}, []int{<-codes, <-codes})
-		require.Equal(t, 1, most)
-	})
-}
-
-func TestAdmin_LivenessAsksNoServer(t *testing.T) {
-	t.Parallel()
-	admin := service.NewAdmin(service.AdminConfig{Log: quiet})
-	admin.Check("database", func(context.Context) error { return errors.New("down") })
-	response := get(t, admin, "/livez")
-	require.Equal(t, http.StatusOK, response.Code)
-	require.Equal(t, "alive\n", response.Body.String())
-}
-
 func TestAdmin_Metrics(t *testing.T) {
 	t.Parallel()
 	admin := service.NewAdmin(service.AdminConfig{Log: quiet})
@@ -180,42 +150,27 @@ func TestHealthcheck(t *testing.T) {
 	var out strings.Builder
 	require.EqualError(t, service.Healthcheck(t.Context(), addr, &out), "not ready")
 	require.Contains(t, out.String(), "failing  database down")
-}
+	require.Equal(t, "alive\n", get(t, admin, "/livez").Body.String(), "no server is asked")
 
-func TestHealthcheck_NoAnswer(t *testing.T) {
-	t.Parallel()
-	err := service.Healthcheck(t.Context(), testkit.ReservePort(t), io.Discard)
-	require.ErrorContains(t, err, "ask admin listener")
-}
-
-func TestHealthcheck_AnotherProgram(t *testing.T) {
-	t.Parallel()
+	require.ErrorContains(t, service.Healthcheck(t.Context(), testkit.ReservePort(t), io.Discard), "ask admin listener")
 	other := httptest.NewServer(http.NotFoundHandler())
-	t.Cleanup(other.Close)
-	err := service.Healthcheck(t.Context(), strings.TrimPrefix(other.URL, "http://"), io.Discard)
-	require.ErrorContains(t, err, "read readiness: status 404")
+	defer other.Close()
+	require.ErrorContains(t, service.Healthcheck(t.Context(), strings.TrimPrefix(other.URL, "http://"), io.Discard),
+		"read readiness: status 404")
 }
 
 func TestAdmin_AnswersToItsOwnNamesAlone(t *testing.T) {
 	t.Parallel()
-	admin := service.NewAdmin(service.AdminConfig{Log: quiet, Hosts: []string{"customer"}})
-	admin.Handle("POST /change", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }))
-	addr := serve(t, admin)
+	addr := serve(t, service.NewAdmin(service.AdminConfig{Log: quiet, Hosts: []string{"customer"}}))
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	for host, want := range map[string]int{
-		addr: 200, "localhost": 200, "customer:8081": 200, "evil.example": 421, "127.0.0.1.evil.example:8081": 421,
-	} {
-		for method, path := range map[string]string{"GET": "/metrics", "POST": "/change"} {
-			request, err := http.NewRequestWithContext(t.Context(), method, "http://"+addr+path, http.NoBody)
-			require.NoError(t, err)
-			request.Host = host
-			response, err := client.Do(request)
-			require.NoError(t, err)
-			require.NoError(t, response.Body.Close())
-			if want == 421 || method == "GET" {
-				require.Equal(t, want, response.StatusCode, "%s %s", method, host)
-			}
-		}
+	for host, want := range map[string]int{"customer:8081": 200, "evil.example": 421} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/metrics", http.NoBody)
+		require.NoError(t, err)
+		request.Host = host
+		response, err := client.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, want, response.StatusCode, host)
 	}
 }
 
@@ -242,4 +197,21 @@ func TestAdmin_ReadinessOfSomeChecks(t *testing.T) {
 	require.NotContains(t, get(t, admin, "/readyz?only=database").Body.String(), "broker")
 	close(draining)
 	require.Equal(t, 503, get(t, admin, "/readyz?only=database").Code, "a draining service accepts nothing new")
+}
+
+func TestAdmin_ReadinessNamesAnOutageOnce(t *testing.T) {
+	t.Parallel()
+	admin := service.NewAdmin(service.AdminConfig{Log: quiet})
+	admin.Check("database", func(context.Context) error {
+		return &circuit.DownError{Name: "database", Err: errors.New("refused")}
+	})
+	admin.Check("relay", func(context.Context) error {
+		return fmt.Errorf("read status: %w", &circuit.DownError{Name: "database", Err: errors.New("refused")})
+	})
+	code, report := readyz(t, admin)
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.Equal(t, service.StatusNotReady, report.Status)
+	require.Equal(t, service.StatusFailing, report.Checks[0].Status)
+	require.Equal(t, service.StatusWaiting, report.Checks[1].Status)
+	require.Equal(t, "for database", report.Checks[1].Reason)
 }

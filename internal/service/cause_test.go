@@ -69,11 +69,7 @@ func TestReadinessListsTheCauses(t *testing.T) {
 	require.JSONEq(t, `[{"code":"keys_parked","what":"1 key is parked.","means":"m","do":"d","stops":true}]`,
 		string(report("")["causes"]))
 	require.NotContains(t, report("?only=a"), "causes")
-}
-
-func TestReadinessOfAServiceThatIsWell(t *testing.T) {
-	t.Parallel()
-	admin := service.NewAdmin(service.AdminConfig{Log: slog.New(slog.DiscardHandler)})
-	admin.Explain(func(context.Context) ([]service.Cause, error) { return nil, nil })
-	require.Equal(t, []service.Cause{}, admin.Readiness().Causes)
+	well := service.NewAdmin(service.AdminConfig{Log: slog.New(slog.DiscardHandler)})
+	well.Explain(func(context.Context) ([]service.Cause, error) { return nil, nil })
+	require.Equal(t, []service.Cause{}, well.Readiness().Causes)
 }

@@ -86,26 +86,6 @@ func TestGroup_SaysWhyItStopped(t *testing.T) {
 	}
 }
 
-func TestGroup_StopsWithinTwentySeconds(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		log := service.NewLogger(&out, "info", "json")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		group := service.NewGroup(ctx, log, 0)
-		release := make(chan struct{})
-		group.Go("stuck", func(context.Context) error { <-release; return nil })
-		cancel(errors.New("terminated by a signal"))
-		require.EqualError(t, group.Wait(), "stop: still running after 20s: stuck")
-		records := logged(t, &out)
-		require.Equal(t, []any{"stopping", "terminated by a signal", "20s"},
-			[]any{records[0]["msg"], records[0]["reason"], records[0]["timeout"]})
-		require.Equal(t, []any{"stopped", "21s", 1.0},
-			[]any{records[1]["msg"], records[1]["took"], records[1]["still_running"]})
-		close(release)
-	})
-}
-
 func TestNewLogger_ALineIsBounded(t *testing.T) {
 	t.Parallel()
 	const long = 1 << 20

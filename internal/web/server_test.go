@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"context"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -89,15 +88,6 @@ func TestAConnectionWithoutARequestIsNoFailureOfTheDrain(t *testing.T) {
 	require.NoError(t, s.wait(t))
 	silent.closed(t)
 	kept.closed(t)
-}
-
-func TestServeReportsABrokenListener(t *testing.T) {
-	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, ln.Close())
-	server := &web.Server{Handler: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler)}
-	require.ErrorContains(t, server.Serve(t.Context(), ln), "serve http")
 }
 
 func TestStartAndStopUnderLoad(t *testing.T) {

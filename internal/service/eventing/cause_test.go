@@ -29,6 +29,8 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
+const repeatedConsumer = "test.repeated"
+
 type troubled struct {
 	pool    *pgxpool.Pool
 	cluster *kfake.Cluster
@@ -106,36 +108,22 @@ const (
 
 func TestCauseABrokerThatIsDown(t *testing.T) {
 	t.Parallel()
-	b := open(t, environ(t, pgtest.DSN(pgtest.New(t, sets...)), testkit.ReservePort(t)))
-	b.serve(t)
-	c := b.awaitCause(t, "dependency_down", `The broker is down\.`)
-	require.NotZero(t, c.Since)
-	require.Contains(t, c.Details, "connection refused")
-	require.Equal(t, "Requests work, and their events wait in the outbox. Nothing is lost.", c.Means)
-	require.True(t, c.Stops)
-}
-
-func TestCauseABrokerThatIsSilent(t *testing.T) {
-	t.Parallel()
 	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer silent.Close()
-	b := open(t, environ(t, pgtest.DSN(pgtest.New(t, sets...)), silent.Addr().String()))
-	b.consume(t, eventing.Consumer{Name: "c", Topic: "t", Handlers: inbox.NewMux()})
-	b.serve(t)
-	b.awaitCause(t, "dependency_down", `The broker is down\.`)
-	require.Len(t, b.node.Admin.Causes(), 1)
-}
-
-func TestAReasonThatPanicsEndsNoProcess(t *testing.T) {
-	t.Parallel()
-	b := open(t, environ(t, "postgres://nobody@127.0.0.1:1/none", "127.0.0.1:1"))
-	defer func() { require.NoError(t, b.node.Close()) }()
-	b.node.Admin.Explain(func(context.Context) ([]service.Cause, error) { panic("oh") })
-	causes := b.node.Admin.Causes()
-	require.NotEmpty(t, causes)
-	require.Equal(t, service.CodeUnknown, causes[len(causes)-1].Code)
-	require.Contains(t, causes[len(causes)-1].Details, "panic: oh")
+	for broker, details := range map[string]string{
+		testkit.ReservePort(t): "connection refused", silent.Addr().String(): "no answer",
+	} {
+		b := open(t, environ(t, pgtest.DSN(pgtest.New(t, sets...)), broker))
+		b.consume(t, eventing.Consumer{Name: "c", Topic: "t", Handlers: inbox.NewMux()})
+		b.serve(t)
+		c := b.awaitCause(t, "dependency_down", `The broker is down\.`)
+		require.NotZero(t, c.Since)
+		require.Contains(t, c.Details, details)
+		require.Equal(t, "Requests work, and their events wait in the outbox. Nothing is lost.", c.Means)
+		require.True(t, c.Stops)
+		require.Len(t, b.node.Admin.Causes(), 1)
+	}
 }
 
 func TestCauseARelayThatRefuses(t *testing.T) {

@@ -19,14 +19,6 @@ import (
 
 var least = []string{"DATABASE_URL=postgres://u:hunter2@127.0.0.1:1/d", "KAFKA_BROKERS=127.0.0.1:1,127.0.0.1:2"}
 
-func TestTheDefaultsHoldTogether(t *testing.T) {
-	t.Parallel()
-	cfg, err := load(t, least...)
-	require.NoError(t, err)
-	require.Less(t, cfg.Kafka.PublishTimeout, cfg.Outbox.Lease)
-	require.Equal(t, "local", cfg.Environment)
-}
-
 func TestEachCrossCheckNamesItsVariable(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(testkit.NewTLSServer(t).File(t))
@@ -60,6 +52,8 @@ func TestEachCrossCheckNamesItsVariable(t *testing.T) {
 		"all right": {
 			[]string{"KAFKA_USERNAME=u", "KAFKA_PASSWORD=hunter2", "KAFKA_TLS=true"}, nil,
 		},
+		"an owner of another database": {[]string{"MIGRATE_DATABASE_URL=postgres://o@h/e"}, []string{"MIGRATE_DATABASE_URL"}},
+		"an owner on another host":     {[]string{"MIGRATE_DATABASE_URL=postgres://o@h/d"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -89,16 +83,6 @@ func TestTheSlowestRequestGetsItsAnswer(t *testing.T) {
 		require.GreaterOrEqual(t, bounds.DrainTimeout, timeout, "a stop under REQUEST_TIMEOUT=%s", timeout)
 		require.LessOrEqual(t, bounds.DrainTimeout, cfg.DrainFor, "the group stops under REQUEST_TIMEOUT=%s", timeout)
 	}
-}
-
-func TestMissingAddressesAreNamedTogether(t *testing.T) {
-	t.Parallel()
-	_, err := load(t)
-	var all *config.Error
-	require.True(t, errors.As(err, &all))
-	require.Len(t, all.Problems, 2)
-	require.Equal(t, "DATABASE_URL", all.Problems[0].Variable)
-	require.Equal(t, "KAFKA_BROKERS", all.Problems[1].Variable)
 }
 
 func TestClientAndTopicsFollowTheVariables(t *testing.T) {

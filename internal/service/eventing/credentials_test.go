@@ -1,13 +1,8 @@
 package eventing_test
 
 import (
-	"context"
-	"crypto/tls"
 	"crypto/x509"
-	"encoding/binary"
 	"io"
-	"net"
-	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -21,99 +16,10 @@ import (
 
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service/eventing"
-	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
-
-func TestADatabaseWithoutAFreeConnectionIsNotReady(t *testing.T) {
-	t.Parallel()
-	pool := pgtest.New(t, sets...)
-	role := "limited_" + pool.Config().ConnConfig.Database
-	execute(t, pool, `create role `+role+` login`)
-	t.Cleanup(func() {
-		_, err := pool.Exec(context.WithoutCancel(t.Context()), `drop owned by `+role+`; drop role `+role)
-		require.NoError(t, err)
-	})
-	_, err := migrations.Migration{URL: pgtest.DSN(pool), Role: role}.Run(t.Context())
-	require.NoError(t, err)
-	b := open(t, environ(t, as(t, role, pgtest.DSN(pool)), kafkatest.Brokers(t)[0]))
-	b.serve(t)
-	b.awaitReady(t)
-	execute(t, pool, `alter role `+role+` connection limit 0`)
-	b.awaitFailing(t, "database", "SQLSTATE 53300")
-	execute(t, pool, `alter role `+role+` connection limit -1`)
-	b.awaitReady(t)
-}
-
-func behindTLS(t *testing.T, dsn string, server *testkit.TLSServer) string {
-	t.Helper()
-	at, err := url.Parse(dsn)
-	require.NoError(t, err)
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	socket := at.Query().Get("host") + "/.s.PGSQL.5432"
-	var open sync.WaitGroup
-	open.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			open.Go(func() { encrypt(conn, server.Config(), socket) })
-		}
-	})
-	t.Cleanup(func() {
-		require.NoError(t, listener.Close())
-		open.Wait()
-	})
-	at.Host = listener.Addr().String()
-	at.RawQuery = url.Values{"sslmode": {"verify-full"}, "sslrootcert": {server.File(t)}}.Encode()
-	return at.String()
-}
-
-const requestTLS = 80877103
-
-func encrypt(conn net.Conn, cfg *tls.Config, socket string) {
-	defer conn.Close()
-	var ask [2]uint32
-	if binary.Read(conn, binary.BigEndian, &ask) != nil {
-		return
-	}
-	if ask[1] != requestTLS { // pgx cancels statements in the clear
-		return
-	}
-	if _, err := conn.Write([]byte("S")); err != nil {
-		return
-	}
-	plain, err := net.Dial("unix", socket)
-	if err != nil {
-		return
-	}
-	defer plain.Close()
-	secured := tls.Server(conn, cfg)
-	go func() {
-		_, _ = io.Copy(plain, secured)
-		_ = plain.Close()
-	}()
-	_, _ = io.Copy(secured, plain)
-}
-
-func TestADatabaseWithABadCertificateIsNotReady(t *testing.T) {
-	t.Parallel()
-	server := testkit.NewTLSServer(t)
-	b := open(t, environ(t, behindTLS(t, pgtest.DSN(pgtest.New(t, sets...)), server), kafkatest.Brokers(t)[0]))
-	b.serve(t)
-	b.awaitReady(t)
-	for name, flaw := range testkit.TLSFlaws {
-		t.Log(name)
-		server.Show(t, flaw.Spoil)
-		b.awaitFailing(t, "database", flaw.Says)
-		server.Show(t, func(*x509.Certificate) {})
-		b.awaitReady(t)
-	}
-}
 
 var trusted = struct {
 	sync.Once

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 
 	"github.com/ThreeDotsLabs/watermill"
@@ -28,17 +29,27 @@ func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1", "INBOX_RETRY_MIN=1ms")
 	topic := kafkatest.Group(t)
 	ensureTopic(t, cfg, topic)
-	execute(t, pool, `create table seen (by text, event_id text)`)
+	execute(t, pool, `create table seen (n bigserial, by text, event_id text)`)
 	note := func(ctx context.Context, by string) error {
 		tx, inTx := inbox.TxFromContext(ctx)
 		e, isEvent := inbox.EventFromContext(ctx)
 		if !inTx || !isEvent {
 			return errors.New("no transaction")
 		}
-		_, err := tx.Exec(ctx, `insert into seen values ($1, $2)`, by, e.ID)
+		_, err := tx.Exec(ctx, `insert into seen (by, event_id) values ($1, $2)`, by, e.ID)
 		return err
 	}
 	attempts := 0
+	around := func(name string) message.HandlerMiddleware {
+		return func(next message.HandlerFunc) message.HandlerFunc {
+			return func(msg *message.Message) ([]*message.Message, error) {
+				if err := note(msg.Context(), name); err != nil {
+					return nil, err
+				}
+				return next(msg)
+			}
+		}
+	}
 	outcomes := make(chan string, 6)
 	b := open(t, cfg)
 	for _, c := range []eventing.Consumer{
@@ -55,6 +66,7 @@ func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 				}
 				return note(msg.Context(), "test.plain")
 			},
+			Middlewares: []message.HandlerMiddleware{around("1: outer"), around("2: inner")},
 		},
 		{
 			Name: "test.cqrs", Types: []string{"test.pinged.v1"},
@@ -80,11 +92,14 @@ func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"test.typed applied", "test.plain applied", "test.cqrs applied", "test.other ignored",
 	}, got)
-	rows, err := pool.Query(t.Context(), `select by from seen where event_id = 'a/1' order by by`)
+	rows, err := pool.Query(t.Context(), `select by from seen where event_id = 'a/1' order by n`)
 	require.NoError(t, err)
 	seen, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
-	require.Equal(t, []string{"test.cqrs of 1", "test.plain", "test.typed"}, seen)
+	require.ElementsMatch(t, []string{"test.cqrs of 1", "1: outer", "2: inner", "test.plain", "test.typed"}, seen)
+	outer := slices.Index(seen, "1: outer")
+	require.Less(t, outer, slices.Index(seen, "2: inner"))
+	require.Less(t, slices.Index(seen, "2: inner"), slices.Index(seen, "test.plain"))
 }
 
 func processor(t *testing.T, handle func(context.Context, *pinged) error) message.NoPublishHandlerFunc {
@@ -130,21 +145,11 @@ func TestAConsumerHasHandlersOrAHandler(t *testing.T) {
 		require.EqualError(t, b.node.Consume(consumer),
 			"open consumer c: want either Handlers, or a Handler and its Types", name)
 	}
+	named := eventing.Consumer{Name: "c", Topic: "t", Handler: plain, Types: []string{"a"}}
+	require.NoError(t, b.node.Consume(named))
+	require.EqualError(t, b.node.Consume(named), "open consumer c: another consumer of the service has this name")
 	nameless := eventing.Consumer{Topic: "t", Handlers: inbox.NewMux()}
 	require.ErrorContains(t, b.node.Consume(nameless), "a consumer and a pool are required")
-}
-
-func TestTwoConsumersOfAServiceHaveTwoNames(t *testing.T) {
-	t.Parallel()
-	b := open(t, environ(t, "postgres://nobody@127.0.0.1:1/none", "127.0.0.1:1"))
-	defer func() { require.NoError(t, b.node.Close()) }()
-	consumer := eventing.Consumer{
-		Name: "c", Topic: "t", Types: []string{"a"}, Handler: func(*message.Message) error { return nil },
-	}
-	require.NoError(t, b.node.Consume(consumer))
-	require.EqualError(t, b.node.Consume(consumer), "open consumer c: another consumer of the service has this name")
-	consumer.Name = "d"
-	require.NoError(t, b.node.Consume(consumer))
 }
 
 func TestAConsumerIsComparedWithTheContract(t *testing.T) {

@@ -1,7 +1,6 @@
 package eventing_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -133,35 +132,6 @@ func TestADatabaseThatTakesNoCommitIsNotReady(t *testing.T) {
 	for _, conn := range held {
 		conn.Release()
 	}
-	b.awaitReady(t)
-}
-
-func TestARightThatWasTakenAwayIsNotReady(t *testing.T) {
-	t.Parallel()
-	pool := pgtest.New(t, sets...)
-	cfg := pool.Config().ConnConfig
-	role := "serving_" + cfg.Database
-	execute(t, pool, `create role `+role+` login password 'x'`)
-	t.Cleanup(func() {
-		_, err := pool.Exec(context.WithoutCancel(t.Context()), `drop owned by `+role+`; drop role `+role)
-		require.NoError(t, err)
-	})
-	execute(t, pool, `grant select, insert, update, delete on all tables in schema public to `+role)
-	b := ready(t, pool, kafkatest.Brokers(t), "DATABASE_MAX_CONNECTIONS=4")
-	serving := make([]*pgxpool.Conn, 4)
-	for i := range serving {
-		var err error
-		serving[i], err = b.node.Pool.Acquire(t.Context())
-		require.NoError(t, err)
-		_, err = serving[i].Exec(t.Context(), `set role `+role)
-		require.NoError(t, err)
-	}
-	for _, conn := range serving {
-		conn.Release()
-	}
-	execute(t, pool, `revoke insert on dead_letter from `+role)
-	b.awaitFailing(t, "tables", "insert into dead_letter: ERROR: permission denied")
-	execute(t, pool, `grant insert on dead_letter to `+role)
 	b.awaitReady(t)
 }
 

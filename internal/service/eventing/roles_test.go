@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service/eventing"
@@ -109,14 +108,4 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 	require.NoError(t, err)
 	_, err = migrations.Migration{URL: as(t, serving, pgtest.DSN(pool)), Role: serving}.Run(t.Context())
 	require.Error(t, err, "it grants itself nothing")
-}
-
-func TestTheOwnersURLLeadsToTheSameDatabase(t *testing.T) {
-	t.Parallel()
-	for owner, problems := range map[string]int{"postgres://o@db/other": 1, "postgres://o@direct/customer": 0, "": 0} {
-		_, err := load(t, "DATABASE_URL=postgres://s@db/customer", "KAFKA_BROKERS=k:9092", "MIGRATE_DATABASE_URL="+owner)
-		all := &config.Error{}
-		require.True(t, err == nil || errors.As(err, &all))
-		require.Len(t, all.Problems, problems, owner)
-	}
 }

@@ -57,14 +57,3 @@ func TestLoad_TheLastValueBeforeALimit(t *testing.T) {
 	require.EqualValues(t, math.MaxInt32, cfg.Small)
 	require.EqualValues(t, math.MaxInt64, cfg.Bytes)
 }
-
-func TestDescribe_OneSidedLimits(t *testing.T) {
-	t.Parallel()
-	limits := map[string]string{}
-	for _, s := range config.Describe(bounds{}) {
-		limits[s.Variable] = s.Limits
-	}
-	require.Equal(t, "up to 9s", limits["OUTBOX_SHORT"])
-	require.Equal(t, "from -5", limits["DATABASE_SIGNED"])
-	require.Empty(t, limits["TEXT"])
-}

@@ -1,8 +1,6 @@
 package config_test
 
 import (
-	"bytes"
-	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,16 +40,4 @@ func TestDescribe(t *testing.T) {
 	require.Equal(t, "error, warn", by["INBOX_CONFLICT"].Limits)
 	require.Equal(t, "text", by["INBOX_CONFLICT"].Type)
 	require.Len(t, by, 21)
-}
-
-func TestLogValue(t *testing.T) {
-	t.Parallel()
-	var cfg sample
-	require.NoError(t, config.Load(valid(), &cfg))
-	var out bytes.Buffer
-	slog.New(slog.NewTextHandler(&out, nil)).Info("starting", "configuration", config.LogValue(cfg))
-	require.Contains(t, out.String(), "configuration.OUTBOX_LEASE=10s")
-	require.Contains(t, out.String(), "configuration.VERIFICATION_SECRET=***")
-	require.NotContains(t, out.String(), key)
-	require.NotContains(t, out.String(), "hunter2")
 }

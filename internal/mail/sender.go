@@ -20,7 +20,6 @@ import (
 	"example.com/twinbox/internal/lease"
 )
 
-// Config is how to reach the mail server.
 type Config struct {
 	Addr     string        `env:"ADDR,required" format:"address" doc:"mail server"`
 	TLS      string        `env:"TLS" envDefault:"opportunistic" oneof:"none opportunistic starttls tls" doc:"none: never; opportunistic: STARTTLS where offered; starttls: required; tls: from the first byte"`
@@ -55,7 +54,6 @@ func (c Config) Rules(leases lease.Settings, shutdown time.Duration) []config.Ru
 	}}
 }
 
-// Letter is a mail's text.
 type Letter struct {
 	MessageID string // the same for every attempt, so that a receiver finds a second copy
 	To        string

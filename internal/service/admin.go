@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// AdminConfig configures an [Admin].
 type AdminConfig struct {
 	Log *slog.Logger
 
@@ -64,7 +63,6 @@ func NewAdmin(cfg AdminConfig) *Admin {
 	return a
 }
 
-// Registry takes the service's metrics.
 func (a *Admin) Registry() *prometheus.Registry { return a.registry }
 
 // Check adds a readiness check, before Serve. Clients see its error, so it must hold no secret. A check that ignores

@@ -25,7 +25,6 @@ import (
 	"example.com/twinbox/internal/config"
 )
 
-// Host is the process of a service.
 type Host struct {
 	Log *slog.Logger
 
@@ -67,18 +66,15 @@ type Program[C any] struct {
 	Commands []Command[C] // the service's own; optional
 }
 
-// Command is a command of a [Program].
 type Command[C any] struct {
 	Name, What string
 	Run        func(ctx context.Context, cfg C, out io.Writer) error
 }
 
-// Settings are the program's own.
 type Settings struct{ AdminAddr, LogLevel, LogFormat string }
 
 const commandServe, commandHealthcheck, commandConfig = "serve", "healthcheck", "config"
 
-// The exit codes of a program.
 const (
 	ExitOK      = 0
 	ExitFailure = 1

@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/internal/service/circuit"
 )
 
-// States of a report and of a check.
 const (
 	StatusReady    = "ready"
 	StatusNotReady = "not_ready"
@@ -60,7 +59,6 @@ func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
 	_ = encoder.Encode(report)
 }
 
-// Readiness returns the whole report.
 func (a *Admin) Readiness() Readiness {
 	report, _ := a.report(nil)
 	return report

@@ -162,7 +162,6 @@ type DownError struct {
 
 func (e *DownError) Error() string { return fmt.Sprintf("%s is down: %v", e.Name, e.Err) }
 
-// Unwrap returns the last probe's error.
 func (e *DownError) Unwrap() error { return failure.AsTransient(e.Err) }
 
 // Report takes a call's error. If the server may have caused it, the next probe begins immediately.
@@ -201,7 +200,6 @@ func (c *Circuit) Err() error {
 	return c.down
 }
 
-// Down reports whether Err is not nil.
 func (c *Circuit) Down() bool { return c.Err() != nil }
 
 // Ready is Err, and an error before the first probe.

@@ -41,9 +41,16 @@ func (s *server) probe(context.Context) error {
 
 func (s *server) run(t *testing.T, f func(ctx context.Context, c *circuit.Circuit)) {
 	t.Helper()
+	s.runWith(t, s.probe, f)
+}
+
+func (s *server) runWith(
+	t *testing.T, probe func(context.Context) error, f func(ctx context.Context, c *circuit.Circuit),
+) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := circuit.New(circuit.Config{
-			Name: "database", Probe: s.probe, OnUp: func() { s.reset.Add(1) },
+			Name: "database", Probe: probe, OnUp: func() { s.reset.Add(1) },
 			Log: slog.New(slog.NewTextHandler(&s.log, nil)),
 		})
 		ctx, stop := context.WithCancel(t.Context())
@@ -142,16 +149,12 @@ func TestABlipIsNoOutage(t *testing.T) {
 func TestAProbeAnswersForWhatWasReportedBeforeIt(t *testing.T) {
 	t.Parallel()
 	s := &server{}
-	synctest.Test(t, func(t *testing.T) {
-		c := circuit.New(circuit.Config{Name: "database", Log: quiet, Probe: func(ctx context.Context) error {
-			err := s.probe(ctx)
-			<-time.After(time.Second)
-			return err
-		}})
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- c.Run(ctx) }()
-		synctest.Wait()
+	slow := func(ctx context.Context) error {
+		err := s.probe(ctx)
+		<-time.After(time.Second)
+		return err
+	}
+	s.runWith(t, slow, func(ctx context.Context, c *circuit.Circuit) {
 		s.off.Store(true)
 		c.Report(io.EOF)
 		<-time.After(1500 * time.Millisecond)
@@ -160,8 +163,6 @@ func TestAProbeAnswersForWhatWasReportedBeforeIt(t *testing.T) {
 		require.True(t, c.Down())
 		s.off.Store(false)
 		require.NoError(t, c.Await(ctx))
-		stop()
-		require.NoError(t, <-ended)
 	})
 }
 
@@ -181,21 +182,16 @@ func TestWhoWaitsCanBeStopped(t *testing.T) {
 
 func TestASilentServerIsDown(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := circuit.New(circuit.Config{Name: "broker", Log: quiet, Probe: func(ctx context.Context) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}})
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- c.Run(ctx) }()
+	silent := func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	(&server{}).runWith(t, silent, func(_ context.Context, c *circuit.Circuit) {
 		<-time.After(3 * time.Second)
 		require.NoError(t, c.Err(), "one silent probe may be this machine's fault")
 		<-time.After(2 * time.Second)
-		require.ErrorContains(t, c.Err(), "broker is down: no answer within 2s")
+		require.ErrorContains(t, c.Err(), "database is down: no answer within 2s")
 		require.Equal(t, failure.Transient, failure.Classify(c.Err()))
-		stop()
-		require.NoError(t, <-ended)
 	})
 }
 

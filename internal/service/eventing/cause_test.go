@@ -122,7 +122,7 @@ func TestCauseABrokerThatIsDown(t *testing.T) {
 		require.Contains(t, c.Details, details)
 		require.Equal(t, "Requests work, and their events wait in the outbox. Nothing is lost.", c.Means)
 		require.True(t, c.Stops)
-		require.Len(t, b.node.Admin.Causes(), 1)
+		testkit.Until(t, func() bool { return len(b.node.Admin.Causes()) == 1 }, "no other, once there is a leader")
 	}
 }
 

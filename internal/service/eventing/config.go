@@ -39,13 +39,11 @@ type Config struct {
 	Tracing     tracing.Config `envPrefix:"OTEL_"`
 }
 
-// PoolConfig configures the database's pool.
 type PoolConfig struct {
 	MaxConns         int           `env:"MAX_CONNECTIONS" envDefault:"40" min:"4" max:"1000" doc:"connections of the pool; the relay has one more, and a probe of the database another"`
 	StatementTimeout time.Duration `env:"STATEMENT_TIMEOUT" envDefault:"30s" min:"100ms" max:"1h" doc:"for one statement, enforced by the server"`
 }
 
-// KafkaConfig configures the broker.
 type KafkaConfig struct {
 	Brokers           []string      `env:"BROKERS,required" format:"address" doc:"first brokers to ask, separated by commas"`
 	PublishTimeout    time.Duration `env:"PUBLISH_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one batch of the relay, retries included; must be shorter than OUTBOX_LEASE"`
@@ -63,7 +61,6 @@ type KafkaConfig struct {
 	Retention         time.Duration `env:"TOPIC_RETENTION" envDefault:"168h" min:"1m" max:"87600h" doc:"of a topic that the topics command creates"`
 }
 
-// OutboxConfig configures the outbox and its relay.
 type OutboxConfig struct {
 	BatchSize     int           `env:"BATCH" envDefault:"1000" min:"1" max:"100000" doc:"events per call to the broker"`
 	Poll          time.Duration `env:"POLL" envDefault:"2s" min:"5ms" max:"1m" doc:"longest pause between two looks at the table without a commit that wakes the relay, and never more than a third of OUTBOX_LEASE"`
@@ -75,7 +72,6 @@ type OutboxConfig struct {
 	OnConflict    string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event that is added under another event's id is refused (error) or added and logged (warn)"`
 }
 
-// InboxConfig configures the inbox.
 type InboxConfig struct {
 	Retention       time.Duration `env:"RETENTION" envDefault:"240h" min:"1h" max:"87600h" doc:"how long an event is remembered, counted from its own time; must exceed the topics' retention plus INBOX_REPLAY_WINDOW"`
 	ReplayWindow    time.Duration `env:"REPLAY_WINDOW" envDefault:"48h" min:"0s" max:"87600h" doc:"how long beyond its topic's retention an event may still come, such as by a replay"`
@@ -88,7 +84,6 @@ type InboxConfig struct {
 	OnConflict      string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event id that comes back with another payload is dead-lettered (error) or only logged (warn)"`
 }
 
-// Rules returns the cross checks.
 func (c Config) Rules() []config.Rule {
 	serving, owner, both := c.roles()
 	return slices.Concat([]config.Rule{
@@ -170,7 +165,6 @@ func isPEM(ca, certificate, key config.Secret) bool {
 	return err == nil
 }
 
-// Topics returns topics as the topics command creates them.
 func (c Config) Topics(names ...string) []kafka.Topic {
 	topics := make([]kafka.Topic, len(names))
 	for i, name := range names {
@@ -187,7 +181,6 @@ func (c Config) Topics(names ...string) []kafka.Topic {
 // Two projects on one broker share no group.
 const project = "twinbox"
 
-// Group returns the name of a consumer's group.
 func (c Config) Group(consumer string) string { return project + "." + c.Environment + "." + consumer }
 
 // Migrate brings the database to this build's schema, grants the serving role its rights, and prints what it did.

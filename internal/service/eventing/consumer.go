@@ -65,7 +65,6 @@ func (c Consumer) types() []string {
 	return c.Types
 }
 
-// Accepts reports whether the consumer handles the type.
 func (c Consumer) Accepts(eventType string) bool {
 	if c.Handlers != nil {
 		return c.Handlers.Accepts(eventType)

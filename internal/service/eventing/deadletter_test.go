@@ -21,18 +21,14 @@ import (
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
 
 func TestDeadLettersAreCopied(t *testing.T) {
 	t.Parallel()
-	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
-	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1",
-		"INBOX_MAX_ATTEMPTS=1")
-	topic := kafkatest.Group(t)
+	p := newPlace(t, "KAFKA_TOPIC_PARTITIONS=1", "INBOX_MAX_ATTEMPTS=1")
+	brokers, cfg, topic := p.brokers, p.cfg, p.topic
 	copies := "dlq.twinbox." + cfg.Environment + ".test.copies." + topic
-	ensureTopic(t, cfg, topic)
 	foreign := []sarama.RecordHeader{
 		{Key: []byte("x"), Value: []byte{0xff, 0}},
 		{Key: []byte("tenant"), Value: []byte("shop")},
@@ -82,7 +78,7 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	require.Equal(t, []string{"sick", "sick"}, []string{
 		headerOf(copied[1], "dlq_ce_id"), headerOf(copied[1], event.HeaderCausationID),
 	})
-	letters, err := deadLetters(t.Context(), pool)
+	letters, err := deadLetters(t.Context(), p.pool)
 	require.NoError(t, err)
 	for i, h := range foreign {
 		stored := letters[0].Headers[i]
@@ -95,23 +91,19 @@ func TestDeadLettersAreCopied(t *testing.T) {
 
 func TestTheFirstDeadLetterFindsItsTopic(t *testing.T) {
 	t.Parallel()
-	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
-	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=2", "KAFKA_TOPIC_RETENTION=12h",
-		"KAFKA_PUBLISH_TIMEOUT=2s")
-	topic := kafkatest.Group(t)
-	ensureTopic(t, cfg, topic)
-	copies := "dlq.twinbox." + cfg.Environment + ".test.handwritten." + topic
-	b := open(t, cfg)
-	b.consume(t, eventing.Consumer{Name: "test.handwritten", Topic: topic, Handlers: inbox.NewMux()})
+	p := newPlace(t, "KAFKA_TOPIC_PARTITIONS=2", "KAFKA_TOPIC_RETENTION=12h", "KAFKA_PUBLISH_TIMEOUT=2s")
+	copies := "dlq.twinbox." + p.cfg.Environment + ".test.handwritten." + p.topic
+	b := open(t, p.cfg)
+	b.consume(t, eventing.Consumer{Name: "test.handwritten", Topic: p.topic, Handlers: inbox.NewMux()})
 	b.serve(t)
 	b.awaitWell(t)
-	made, err := kafka.DescribeTopics(t.Context(), cfg.Client("test"), copies)
+	made, err := kafka.DescribeTopics(t.Context(), p.cfg.Client("test"), copies)
 	require.NoError(t, err)
 	require.Equal(t, 12*time.Hour, made[copies].Retention, "as the topics command makes it")
 	require.False(t, made[copies].CreateTime)
 
-	sendRaw(t, brokers, &sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("poison")})
-	require.Len(t, kafkatest.ReadAll(t, brokers, copies, 1), 1)
+	sendRaw(t, p.brokers, &sarama.ProducerMessage{Topic: p.topic, Value: sarama.StringEncoder("poison")})
+	require.Len(t, kafkatest.ReadAll(t, p.brokers, copies, 1), 1)
 	c := b.awaitCause(t, "dead_letters", `.* has 1 dead letter .*`)
 	require.Equal(t, "twinbox dlq list", c.Command)
 	code, failing := b.report(t)
@@ -129,16 +121,13 @@ func headerOf(record *sarama.ConsumerMessage, name string) (value string) {
 
 func TestALetterTooLargeForTheOutboxHasNoCopy(t *testing.T) {
 	t.Parallel()
-	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
-	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1", "OUTBOX_MAX_EVENT_BYTES=1024")
-	topic := kafkatest.Group(t)
-	ensureTopic(t, cfg, topic)
-	sendRaw(t, brokers, &sarama.ProducerMessage{Topic: topic, Value: sarama.ByteEncoder(make([]byte, 2000))})
-	b := open(t, cfg)
-	b.consume(t, eventing.Consumer{Name: "test.large", Topic: topic, Handlers: inbox.NewMux()})
+	p := newPlace(t, "KAFKA_TOPIC_PARTITIONS=1", "OUTBOX_MAX_EVENT_BYTES=1024")
+	sendRaw(t, p.brokers, &sarama.ProducerMessage{Topic: p.topic, Value: sarama.ByteEncoder(make([]byte, 2000))})
+	b := open(t, p.cfg)
+	b.consume(t, eventing.Consumer{Name: "test.large", Topic: p.topic, Handlers: inbox.NewMux()})
 	b.serve(t)
 	testkit.Until(t, func() bool {
-		letters, err := deadLetters(t.Context(), pool)
+		letters, err := deadLetters(t.Context(), p.pool)
 		return err == nil && len(letters) == 1 && len(letters[0].Payload) == 2000
 	})
 	value := b.scrape(t)

@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/servicetest"
 	"example.com/twinbox/test/testkit"
 )
@@ -57,10 +56,8 @@ func startInstance(t *testing.T, cfg eventing.Config, topic string) *instance {
 
 func TestEachProcessHasAnInstanceIDOfItsOwn(t *testing.T) {
 	t.Parallel()
-	dsn, broker := pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0]
-	cfg := environ(t, dsn, broker)
-	topic := kafkatest.Group(t)
-	ensureTopic(t, cfg, topic)
+	p := newPlace(t)
+	cfg, topic := p.cfg, p.topic
 	host, err := os.Hostname()
 	require.NoError(t, err)
 	one, other := startInstance(t, cfg, topic), startInstance(t, cfg, topic)
@@ -86,10 +83,8 @@ func TestEachProcessHasAnInstanceIDOfItsOwn(t *testing.T) {
 // If the earlier process ended, a supervisor would restart it to take the name back.
 func TestOfTwoProcessesWithOneNameBothGoOn(t *testing.T) {
 	t.Parallel()
-	dsn, broker := pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0]
-	cfg := environ(t, dsn, broker, "KAFKA_INSTANCE_ID=same", "KAFKA_TOPIC_PARTITIONS=2")
-	topic := kafkatest.Group(t)
-	ensureTopic(t, cfg, topic)
+	p := newPlace(t, "KAFKA_INSTANCE_ID=same", "KAFKA_TOPIC_PARTITIONS=2")
+	cfg, topic := p.cfg, p.topic
 	const said = "another process has the same KAFKA_INSTANCE_ID"
 	earlier := startInstance(t, cfg, topic)
 	testkit.Until(t, func() bool { return len(instances(t, cfg)) == 1 })

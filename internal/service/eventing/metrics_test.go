@@ -15,8 +15,6 @@ import (
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service/eventing"
-	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -53,10 +51,8 @@ func (b *bundle) add(t *testing.T, topic, key string) {
 
 func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 	t.Parallel()
-	cfg := environ(t, pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0], "KAFKA_TOPIC_PARTITIONS=1",
-		"OUTBOX_LEASE=30s")
-	topic := kafkatest.Group(t)
-	ensureTopic(t, cfg, topic)
+	p := newPlace(t, "KAFKA_TOPIC_PARTITIONS=1", "OUTBOX_LEASE=30s")
+	cfg, topic := p.cfg, p.topic
 	hold, handling := make(chan struct{}), make(chan struct{}, 10)
 	instances := []*bundle{open(t, cfg), open(t, cfg)}
 	for _, b := range instances {

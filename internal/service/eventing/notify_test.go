@@ -13,25 +13,21 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
 
 func TestAnInstanceThatFollowsWakesTheOneThatLeads(t *testing.T) {
 	t.Parallel()
-	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
-	cfg := environ(t, pgtest.DSN(pool), brokers[0], "OUTBOX_NOTIFY=true")
-	topic := kafkatest.Group(t)
-	ensureTopic(t, cfg, topic)
-	leader, follower := open(t, cfg), open(t, cfg)
+	p := newPlace(t, "OUTBOX_NOTIFY=true")
+	leader, follower := open(t, p.cfg), open(t, p.cfg)
 	for _, b := range []*bundle{leader, follower} {
 		b.serve(t)
-		awaitLed(t, pool)
+		awaitLed(t, p.pool)
 	}
-	awaitWoken := listen(t, pool)
-	follower.add(t, topic, "k")
+	awaitWoken := listen(t, p.pool)
+	follower.add(t, p.topic, "k")
 	awaitWoken()
-	require.Len(t, kafkatest.ReadAll(t, brokers, topic, 1), 1)
+	require.Len(t, kafkatest.ReadAll(t, p.brokers, p.topic, 1), 1)
 }
 
 // A handler does not know when its transaction commits.
@@ -50,16 +46,14 @@ func TestAHandlerThatPublishesWakesTheRelay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
-			cfg := environ(t, pgtest.DSN(pool), brokers[0], "OUTBOX_NOTIFY=true")
-			topic, answers := kafkatest.Group(t), kafkatest.Group(t)+".answers"
-			ensureTopic(t, cfg, topic)
-			ensureTopic(t, cfg, answers)
-			leader, follower := open(t, cfg), open(t, cfg)
+			p := newPlace(t, "OUTBOX_NOTIFY=true")
+			answers := p.topic + ".answers"
+			ensureTopic(t, p.cfg, answers)
+			leader, follower := open(t, p.cfg), open(t, p.cfg)
 			leader.serve(t)
-			awaitLed(t, pool)
+			awaitLed(t, p.pool)
 			follower.consume(t, eventing.Consumer{
-				Name: "test.pings", Topic: topic,
+				Name: "test.pings", Topic: p.topic,
 				Handlers: pings(func(ctx context.Context, tx pgx.Tx, _ event.Event, _ pinged) error {
 					return add(ctx, follower.node.Outbox, tx, event.Event{
 						Source: "/test", Type: "test.pinged.v1", Topic: answers, Key: "k", Data: []byte(`{}`),
@@ -67,10 +61,10 @@ func TestAHandlerThatPublishesWakesTheRelay(t *testing.T) {
 				}),
 			})
 			follower.serve(t)
-			awaitWoken := listen(t, pool)
-			sendRaw(t, brokers, pingRecord(t, topic, 1))
+			awaitWoken := listen(t, p.pool)
+			sendRaw(t, p.brokers, pingRecord(t, p.topic, 1))
 			awaitWoken()
-			require.Len(t, kafkatest.ReadAll(t, brokers, answers, 1), 1)
+			require.Len(t, kafkatest.ReadAll(t, p.brokers, answers, 1), 1)
 		})
 	}
 }

@@ -12,10 +12,8 @@ type Operable struct{ *Node }
 
 func (n Operable) Setup() Setup { return n.setup }
 
-// Publisher publishes republished events, and reads records.
 func (n Operable) Publisher() *kafka.Publisher { return n.publisher }
 
-// EachConsumer calls do for each consumer.
 func (n Operable) EachConsumer(do func(name, topic string, replays *inbox.Replayer)) {
 	for _, c := range n.consumers {
 		do(c.Name, c.Topic, c.replays)

@@ -19,17 +19,12 @@ import (
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
-	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/pgtest"
 )
 
 func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 	t.Parallel()
-	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
-	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1", "INBOX_RETRY_MIN=1ms")
-	topic := kafkatest.Group(t)
-	ensureTopic(t, cfg, topic)
-	execute(t, pool, `create table seen (n bigserial, by text, event_id text)`)
+	p := newPlace(t, "KAFKA_TOPIC_PARTITIONS=1", "INBOX_RETRY_MIN=1ms")
+	execute(t, p.pool, `create table seen (n bigserial, by text, event_id text)`)
 	note := func(ctx context.Context, by string) error {
 		tx, inTx := inbox.TxFromContext(ctx)
 		e, isEvent := inbox.EventFromContext(ctx)
@@ -51,7 +46,7 @@ func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 		}
 	}
 	outcomes := make(chan string, 6)
-	b := open(t, cfg)
+	b := open(t, p.cfg)
 	for _, c := range []eventing.Consumer{
 		{
 			Name: "test.typed", Handlers: pings(func(ctx context.Context, _ pgx.Tx, _ event.Event, _ pinged) error {
@@ -79,12 +74,12 @@ func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 			Handler: func(*message.Message) error { return errors.New("not for it") },
 		},
 	} {
-		c.Topic = topic
+		c.Topic = p.topic
 		c.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes <- c.Name + " " + string(o) }
 		b.consume(t, c)
 	}
 	b.serve(t)
-	sendRaw(t, brokers, pingRecord(t, topic, 1))
+	sendRaw(t, p.brokers, pingRecord(t, p.topic, 1))
 	var got []string
 	for range 4 {
 		got = append(got, <-outcomes)
@@ -92,7 +87,7 @@ func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"test.typed applied", "test.plain applied", "test.cqrs applied", "test.other ignored",
 	}, got)
-	rows, err := pool.Query(t.Context(), `select by from seen where event_id = 'a/1' order by n`)
+	rows, err := p.pool.Query(t.Context(), `select by from seen where event_id = 'a/1' order by n`)
 	require.NoError(t, err)
 	seen, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)

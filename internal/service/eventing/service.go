@@ -45,7 +45,6 @@ type Settings interface {
 	Rules() []config.Rule
 }
 
-// Shared returns c.
 func (c Config) Shared() Config { return c }
 
 // Run runs the service until ctx ends and it has drained.
@@ -88,7 +87,6 @@ func (s Service[C]) open(
 	return node, nil
 }
 
-// Declared lists what a service reads and writes.
 type Declared struct {
 	Service, Source string
 	Consumers       []Consumer
@@ -135,7 +133,6 @@ func (s Service[C]) ensureTopics(ctx context.Context, cfg C, out io.Writer) erro
 	return cfg.Shared().EnsureTopics(ctx, out, s.Name, found.Topics)
 }
 
-// Main runs the program and returns its exit code.
 func (s Service[C]) Main(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	program := service.Program[C]{
 		Name: s.Name,
@@ -201,7 +198,6 @@ type Instance struct {
 	Run      func(ctx context.Context, host service.Host) error
 }
 
-// Reads reports whether the service knows the variable.
 func (i *Instance) Reads(variable string) bool { return i.variable(variable).Variable != "" }
 
 // Value returns "" for an unknown variable.

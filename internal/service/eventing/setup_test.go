@@ -25,6 +25,7 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/pgtest"
 )
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }
@@ -147,6 +148,22 @@ func (l *lines) count(text string) int {
 func ensureTopic(t *testing.T, cfg eventing.Config, name string) {
 	t.Helper()
 	require.NoError(t, kafka.EnsureTopics(t.Context(), cfg.Client("test"), cfg.Topics(name)...))
+}
+
+// place is a database and a topic on the shared broker.
+type place struct {
+	pool    *pgxpool.Pool
+	brokers []string
+	cfg     eventing.Config
+	topic   string
+}
+
+func newPlace(t *testing.T, more ...string) place {
+	t.Helper()
+	p := place{pool: pgtest.New(t, sets...), brokers: kafkatest.Brokers(t), topic: kafkatest.Group(t)}
+	p.cfg = environ(t, pgtest.DSN(p.pool), p.brokers[0], more...)
+	ensureTopic(t, p.cfg, p.topic)
+	return p
 }
 
 func sendRaw(t *testing.T, brokers []string, records ...*sarama.ProducerMessage) {

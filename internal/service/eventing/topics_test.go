@@ -3,7 +3,6 @@ package eventing_test
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/IBM/sarama"
@@ -22,66 +21,48 @@ import (
 // Keys move to other partitions, so an event may come before its predecessor.
 func TestAServiceOutlivesMorePartitions(t *testing.T) {
 	t.Parallel()
-	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
-	cfg := environ(t, pgtest.DSN(pool), brokers[0])
-	topic := kafkatest.Group(t)
-	ensureTopic(t, cfg, topic)
-	const keys, each = 20, 3
-	var mu sync.Mutex
-	seen := map[string][]int{}
+	p := newPlace(t)
+	execute(t, p.pool, `create table seen (n bigserial, key text, version bigint)`)
+	const keys = 20
 	start := func() (b *bundle, stop func()) {
-		b = open(t, cfg, cfg.Topics(topic)...)
+		b = open(t, p.cfg, p.cfg.Topics(p.topic)...)
 		b.consume(t, eventing.Consumer{
-			Name: "test.pings", Topic: topic, Order: inbox.Strict,
-			Handlers: pings(func(_ context.Context, _ pgx.Tx, e event.Event, data pinged) error {
-				mu.Lock()
-				defer mu.Unlock()
-				seen[e.Key] = append(seen[e.Key], data.N)
-				return nil
+			Name: "test.pings", Topic: p.topic, Order: inbox.Strict,
+			Handlers: pings(func(ctx context.Context, tx pgx.Tx, e event.Event, _ pinged) error {
+				return inbox.Queue(ctx, tx, `insert into seen (key, version) values ($1, $2)`, e.Key, e.Version)
 			}),
 		})
 		return b, b.serve(t)
 	}
-	add := func(b *bundle, n int) {
-		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-			for key := range keys {
-				_, err := b.node.Outbox.Add(t.Context(), tx, event.Event{
-					Type: "test.pinged.v1", Topic: topic, Key: fmt.Sprint(key), Source: "/test",
-					Data: fmt.Appendf(nil, `{"n":%d}`, n),
-				})
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		}))
+	add := func(b *bundle) {
+		for key := range keys {
+			b.add(t, p.topic, fmt.Sprint(key))
+		}
 	}
-	handled := func(n int) func() bool {
+	handled := func(want int) func() bool {
 		return func() bool {
-			mu.Lock()
-			defer mu.Unlock()
-			all := 0
-			for _, events := range seen {
-				all += len(events)
-			}
-			return all >= n*keys
+			var n int
+			require.NoError(t, p.pool.QueryRow(t.Context(), `select count(*) from seen`).Scan(&n))
+			return n >= want
 		}
 	}
 
 	b, stop := start()
-	add(b, 1)
-	testkit.Until(t, handled(1))
-	require.NoError(t, kafkatest.Admin(t, brokers).CreatePartitions(topic, 2*cfg.Kafka.Partitions, nil, false))
-	add(b, 2)
+	add(b)
+	testkit.Until(t, handled(keys))
+	require.NoError(t, kafkatest.Admin(t, p.brokers).CreatePartitions(p.topic, 2*p.cfg.Kafka.Partitions, nil, false))
+	add(b)
 	stop()
 
 	b, stop = start()
-	add(b, 3)
-	testkit.Until(t, handled(each))
+	add(b)
+	testkit.Until(t, handled(3*keys))
 	stop()
-	for key, events := range seen {
-		require.Equal(t, []int{1, 2, 3}, events, key)
-	}
+	var inOrder int
+	require.NoError(t, p.pool.QueryRow(t.Context(), `select count(*) from (
+		select array_agg(version order by n) as versions from seen group by key) s
+		where versions = '{1,2,3}'`).Scan(&inOrder))
+	require.Equal(t, keys, inOrder)
 }
 
 func TestATopicForSmallerEventsIsRefused(t *testing.T) {

@@ -31,7 +31,6 @@ type Config struct {
 	Ratio    string        `env:"TRACES_SAMPLER_ARG" envDefault:"1" doc:"of a sampler with traceidratio: the share of traces, from 0 to 1"`
 }
 
-// Rules returns the cross checks of the variables.
 func (c Config) Rules() []config.Rule {
 	ratio, err := strconv.ParseFloat(c.Ratio, 64)
 	_, areHeaders := c.headers()

@@ -112,16 +112,19 @@ func TestADatabaseThatTakesNoCommitIsNotReady(t *testing.T) {
 	execute(t, pool, `alter database `+name+` reset temp_file_limit`)
 	b.awaitReady(t)
 
-	lock, err := pool.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = lock.Exec(t.Context(), `lock table outbox in share mode`)
-	require.NoError(t, err)
-	b.awaitFailing(t, "tables", "insert into outbox: ERROR: canceling statement due to lock timeout")
-	require.NoError(t, lock.Rollback(t.Context()))
-	b.awaitReady(t)
+	for _, table := range []string{"outbox", "inbox", "dead_letter"} {
+		lock, err := pool.Begin(t.Context())
+		require.NoError(t, err)
+		_, err = lock.Exec(t.Context(), `lock table `+table+` in share mode`)
+		require.NoError(t, err)
+		b.awaitFailing(t, "tables", "insert into "+table+": ERROR: canceling statement due to lock timeout")
+		require.NoError(t, lock.Rollback(t.Context()))
+		b.awaitReady(t)
+	}
 
 	held := make([]*pgxpool.Conn, b.node.Pool.Config().MaxConns)
 	for i := range held {
+		var err error
 		held[i], err = b.node.Pool.Acquire(t.Context())
 		require.NoError(t, err)
 	}

@@ -107,7 +107,8 @@ func TestOneAddressForTwo(t *testing.T) {
 	addr := free.Addr().String()
 	require.NoError(t, free.Close())
 	err = local.Run(t.Context(), local.Config{Dir: folder(t), Services: listens("", addr, addr)})
-	require.ErrorContains(t, err, "Notification admin: "+addr+" is in use; take a free port with --notification-admin-addr")
+	require.ErrorContains(t, err, "Notification admin: "+addr+" is in use; take a free port with "+
+		"--notification-admin-addr")
 }
 
 func TestAddressesAndSettingsAreCheckedTogether(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// ErrOutcomeUnknown reports a commit that failed, such as by a broken connection, and that PostgreSQL does not confirm as
-// rolled back. Repeat the command under the same idempotency key or expected version.
+// ErrOutcomeUnknown reports a commit that failed, such as by a broken connection, and that PostgreSQL does not confirm
+// as rolled back. Repeat the command under the same idempotency key or expected version.
 var ErrOutcomeUnknown = errors.New("the connection was lost at the commit: the outcome is unknown")
 
 // Transaction is one command's.

@@ -34,8 +34,7 @@ type Server struct {
 	inFlight atomic.Int64
 }
 
-// ShareDescriptors returns how many connections a listener may have, 8 to 10,000, if it gets one of so many parts of
-// the process's descriptors.
+// ShareDescriptors returns a listener's share, 8 to 10,000 connections, of the descriptors that the process may open.
 func ShareDescriptors(parts int) int { return max(8, min(Descriptors()/parts, 10_000)) }
 
 // DefaultReadTimeout is a [Server]'s for a request's body.

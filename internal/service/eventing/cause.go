@@ -22,7 +22,8 @@ func (n *Node) explain() {
 }
 
 func (n *Node) serversDown(context.Context) ([]service.Cause, error) {
-	causes := service.DownCause(n.database, service.CodeDown, "", "Requests fail, and no event is handled. Nothing is lost.")
+	causes := service.DownCause(n.database, service.CodeDown, "",
+		"Requests fail, and no event is handled. Nothing is lost.")
 	if causes == nil {
 		causes = service.DownCause(n.broker, service.CodeDown, service.StationBroker,
 			"Requests work, and their events wait in the outbox. Nothing is lost.")
@@ -134,7 +135,8 @@ func (n *Node) keysParked(ctx context.Context) ([]service.Cause, error) {
 		var keys, held int64
 		var topic string
 		err := row.Scan(&keys, &held, &c.Since, &topic, &c.Details)
-		c.What = fmt.Sprintf("%s parked with %s; the first is for %s.", service.Count(keys, "key"), service.Count(held, "event"), topic)
+		c.What = fmt.Sprintf("%s parked with %s; the first is for %s.",
+			service.Count(keys, "key"), service.Count(held, "event"), topic)
 		return c, err
 	})
 }

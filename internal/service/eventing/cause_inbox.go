@@ -183,7 +183,8 @@ func (n *Node) gaps(ctx context.Context) ([]service.Cause, error) {
 		var keys, events int64
 		err := row.Scan(&consumer, &keys, &events, &c.Since, &c.Details)
 		c.Station = service.StationInbox + consumer
-		c.What = fmt.Sprintf("%s misses an earlier version of %s; %s.", consumer, service.Count(keys, "key"), service.Waits(events, "event"))
+		c.What = fmt.Sprintf("%s misses an earlier version of %s; %s.",
+			consumer, service.Count(keys, "key"), service.Waits(events, "event"))
 		return c, err
 	})
 }

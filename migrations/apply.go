@@ -17,11 +17,10 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Migration is one run on a database.
 type Migration struct {
 	// URL is the database's, for the owner of its tables.
 	URL string
-	// Sets are applied in their order.
+	// Sets in the order of application.
 	Sets []Set
 	// Role is the serving role, which gets its rights on all objects. Empty: the owner serves.
 	Role string

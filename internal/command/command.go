@@ -139,7 +139,6 @@ on conflict (scope, key) do update set
     fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
     created_at = excluded.created_at, expires_at = excluded.expires_at, metadata = excluded.metadata`
 
-// Answer is the stored answer of a command.
 type Answer struct {
 	Status int
 	Body   []byte
@@ -147,13 +146,11 @@ type Answer struct {
 	Metadata json.RawMessage
 }
 
-// MaxMetadataBytes bounds an answer's metadata.
 const MaxMetadataBytes = 4096
 
 // ErrMetadata reports metadata that is too long or not a JSON object. Nothing is stored.
 var ErrMetadata = fmt.Errorf("metadata of an answer must be a JSON object of up to %d bytes", MaxMetadataBytes)
 
-// Errors about a key.
 var (
 	ErrKeyInFlight = errors.New("a request with this idempotency key is under way")
 	ErrKeyReused   = errors.New("this idempotency key belongs to another request")

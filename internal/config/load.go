@@ -15,10 +15,9 @@ import (
 // A Problem is a mistake in one variable. It shows no secret.
 type Problem struct{ Variable, Detail string }
 
-// An Error holds all mistakes of an environment.
+// An Error has all mistakes of an environment, each on a line.
 type Error struct{ Problems []Problem }
 
-// Error returns each problem on a line.
 func (e *Error) Error() string {
 	lines := []string{fmt.Sprintf("read configuration: %d problem(s)", len(e.Problems))}
 	for _, p := range e.Problems {
@@ -27,7 +26,6 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n  ")
 }
 
-// ExitCode is the exit status for a wrong configuration.
 func (e *Error) ExitCode() int { return 2 }
 
 // A Rule is a cross check of several variables, as data.

@@ -18,7 +18,6 @@ type Secret string
 // Reveal returns the value. Do not store it in a struct.
 func (s Secret) Reveal() string { return string(s) }
 
-// String returns the mask.
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -29,7 +28,6 @@ func (s Secret) String() string {
 // Format writes the mask for every verb; fmt's complaint about a wrong verb would print the value.
 func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
 
-// MarshalText returns the mask.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // MaskURL hides a connection URL's password, and parameters that may hold one. Other text becomes the mask.

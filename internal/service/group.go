@@ -26,12 +26,11 @@ type Group struct {
 	stopped bool
 }
 
-// err is written before done is closed and read after.
 type task struct {
 	name string
 	stop context.CancelFunc
 	done chan struct{}
-	err  error
+	err  error // read after done is closed
 }
 
 // NewGroup returns a group that stops when ctx is cancelled. After drain, by default 20 s, it cancels all tasks, and a

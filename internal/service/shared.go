@@ -74,7 +74,6 @@ func (a *Admin) Measure(name string, measure func(ctx context.Context) ([]promet
 	}))
 }
 
-// collector describes no metric: Prometheus checks its answers instead.
 type collector func(out chan<- prometheus.Metric)
 
 func (collector) Describe(chan<- *prometheus.Desc) {}

@@ -19,7 +19,6 @@ func WriteJSON(w http.ResponseWriter, r *http.Request, status int, value any) {
 	WriteEncoded(w, status, body)
 }
 
-// WriteEncoded answers with encoded JSON.
 func WriteEncoded(w http.ResponseWriter, status int, document []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -29,7 +28,6 @@ func WriteEncoded(w http.ResponseWriter, status int, document []byte) {
 // DocumentPath is where a listener serves its OpenAPI document.
 const DocumentPath = "/openapi.json"
 
-// Document answers with an OpenAPI document as JSON.
 func Document(document []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { WriteEncoded(w, http.StatusOK, document) }
 }

@@ -64,7 +64,6 @@ var statuses = map[Code]int{
 
 var inWords = strings.NewReplacer("_", " ", "json", "JSON")
 
-// Title returns the code in words.
 func (c Code) Title() string {
 	words := inWords.Replace(string(c))
 	first := min(1, len(words))

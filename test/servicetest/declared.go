@@ -12,8 +12,7 @@ import (
 )
 
 // RequireOwnEventsHandled fails the test if a consumer with the order Strict or Latest reads a topic of its own
-// service, and has no handler for an event of the contract on it. Such a read model keeps an old version, and commands
-// with it are refused. It needs no server.
+// service, and handles not all of its events. Such a read model keeps an old version, and commands with it are refused.
 func RequireOwnEventsHandled(t testing.TB, of eventing.Described) {
 	t.Helper()
 	found, err := of.Declare(t.Context())
@@ -35,7 +34,7 @@ func RequireOwnEventsHandled(t testing.TB, of eventing.Described) {
 	}
 }
 
-// Consumer returns the consumer of that name as the service registers it, with default settings. It needs no server.
+// Consumer returns the consumer of that name as the service registers it.
 func Consumer(t testing.TB, of eventing.Described, name string) eventing.Consumer {
 	t.Helper()
 	found, err := of.Declare(t.Context())

@@ -130,9 +130,8 @@ func (s *stage) members(t *testing.T) (ids []string) {
 	return ids
 }
 
-// The broker refuses the first member's offsets, so its events come again. No result may depend on which member is
-// faster. Unlike Kafka, this broker removes a member that waits for an answer longer than its session: with 1 s, the
-// members of a busy machine removed each other for minutes.
+// The broker refuses the first member's offsets, so its events come again. Unlike Kafka, it removes a member that waits
+// for an answer longer than its session, which is long enough for a busy machine.
 func TestMembersChurn(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

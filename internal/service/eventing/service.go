@@ -152,7 +152,7 @@ func (s Service[C]) Main(ctx context.Context, args, environ []string, stdout, st
 	return program.Run(ctx, args, environ, stdout, stderr)
 }
 
-// Described is a service without its configuration's type.
+// Described leaves out the configuration's type.
 type Described struct {
 	Name       string
 	Migrations []migrations.Set
@@ -162,7 +162,6 @@ type Described struct {
 	Load func(environ []string) (*Instance, error)
 }
 
-// Describe leaves out the configuration's type.
 func (s Service[C]) Describe() Described {
 	return Described{Name: s.Name, Migrations: s.Migrations, API: s.API, Load: func(environ []string) (*Instance, error) {
 		var cfg C
@@ -175,7 +174,7 @@ func (s Service[C]) Describe() Described {
 	}}
 }
 
-// Unset returns an instance with the defaults alone. It cannot run.
+// Unset returns an instance with the defaults alone, which cannot run.
 func (d Described) Unset() *Instance {
 	instance, _ := d.Load(nil) // required settings are missing
 	return instance
@@ -187,7 +186,6 @@ func (d Described) Declare(ctx context.Context) (Declared, error) {
 	return instance.Declared(ctx)
 }
 
-// Instance is a service with its configuration.
 type Instance struct {
 	Settings
 

@@ -152,7 +152,7 @@ func findUnknown(texts map[string]string, list []field) (problems []Problem) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		word, _, ok := strings.Cut(name, "_")
-		if ok && prefixes[word] && !names[name] && !isForeign(name, texts[name]) {
+		if ok && prefixes[word] && !names[name] && retired[name] == "" && !isForeign(name, texts[name]) {
 			problems = append(problems, Problem{name, "nothing reads it"})
 		}
 	}
@@ -164,4 +164,19 @@ func isForeign(name, value string) bool {
 	return name == "HTTP_PROXY" || strings.HasPrefix(name, "OTEL_") ||
 		strings.Contains(name, "_SERVICE_") || strings.Contains(name, "_PORT_") ||
 		strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
+}
+
+// retired variables of an earlier release do not stop a service.
+var retired = map[string]string{
+	"INBOX_GAP_WAIT":   "an event whose predecessor is missing is parked immediately",
+	"KAFKA_EDGE":       "there is one way to Kafka, on watermill-kafka",
+	"MAIL_CLAIM_BATCH": "a worker claims the row that it works on",
+}
+
+// Retired returns the set variables that only an earlier release read, with the reason.
+func Retired(environ []string) map[string]string {
+	found := maps.Clone(retired)
+	texts := env.ToMap(environ)
+	maps.DeleteFunc(found, func(name, _ string) bool { _, set := texts[name]; return !set })
+	return found
 }

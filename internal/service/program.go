@@ -118,7 +118,7 @@ func (p Program[C]) run(ctx context.Context, args, environ []string, stdout, std
 	case err != nil:
 		return err
 	case name == commandServe:
-		return p.serve(ctx, cfg, stderr)
+		return p.serve(ctx, cfg, environ, stderr)
 	case name == commandHealthcheck:
 		return Healthcheck(ctx, p.Settings(cfg).AdminAddr, stdout)
 	}
@@ -135,10 +135,13 @@ func (p Program[C]) commands() []Command[C] {
 	})
 }
 
-func (p Program[C]) serve(ctx context.Context, cfg C, stderr io.Writer) error {
+func (p Program[C]) serve(ctx context.Context, cfg C, environ []string, stderr io.Writer) error {
 	settings := p.Settings(cfg)
 	log := NewLogger(stderr, settings.LogLevel, settings.LogFormat).With("service", p.Name)
 	log.Info("starting", "configuration", config.LogValue(cfg))
+	for variable, instead := range config.Retired(environ) {
+		log.Warn("a variable that is set is no longer read", "variable", variable, "reason", instead)
+	}
 	StartTracing()
 	return p.Serve(ctx, cfg, Host{Log: log})
 }

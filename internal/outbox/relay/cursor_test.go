@@ -205,7 +205,7 @@ func TestAStaleReaderChangesNothing(t *testing.T) {
 	written.Queue(`insert into public.outbox_held values ('t', 'k', 1)`)
 	_, err = advancing.store(t.Context(), advancing.open, written)
 	require.ErrorIs(t, err, errDeposed)
-	require.ErrorIs(t, advancing.guarded(t.Context(), written), errDeposed)
+	require.ErrorIs(t, advancing.guarded(t.Context(), written, nil), errDeposed)
 	require.Zero(t, number(t, pool, `select count(*) from outbox_held`))
 	require.Equal(t, []int64{1, 2, 3}, read(t, heir))
 }

@@ -6,14 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 )
 
@@ -40,10 +39,15 @@ type topicPartition struct {
 	number int32
 }
 
-func (p topicPartition) String() string { return p.topic + "/" + strconv.Itoa(int(p.number)) }
-
 // MarshalText and UnmarshalText make it a name in the cursor row.
-func (p topicPartition) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+func (p topicPartition) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%s/%d", p.topic, p.number), nil
+}
+
+func (p topicPartition) String() string {
+	text, _ := p.MarshalText()
+	return string(text)
+}
 
 func (p *topicPartition) UnmarshalText(text []byte) error {
 	slash := bytes.LastIndexByte(text, '/')
@@ -81,8 +85,9 @@ type ends struct {
 	of     map[topicPartition]*end
 	failed map[string]error
 
-	server     string // the cluster and the timeline
-	isBaseline bool
+	topics     []string  // looked at from the start
+	server     string    // the cluster and the timeline
+	isBaseline bool      // no leader has looked: an older edition published up to the ends as they are
 	landed     time.Time // a former leader's records have landed by then
 	lookAt     time.Time
 	askAt      time.Time
@@ -97,6 +102,8 @@ select c.ends, c.up_to, c.looked_at, c.refused is not null,
     s.system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
 from public.outbox_cursor c cross join pg_control_system() s`
 
+const topicsSQL = `select distinct topic from public.outbox_key`
+
 // loadEnds begins a leadership. In a database that went back it waits for the records of a former leader.
 func (l *leader) loadEnds(ctx context.Context) error {
 	log, is := l.cfg.Publisher.(Log)
@@ -107,9 +114,9 @@ func (l *leader) loadEnds(ctx context.Context) error {
 	defer cancel()
 	e := &ends{
 		log: log, counts: map[string]int32{}, of: map[topicPartition]*end{}, failed: map[string]error{},
-		confirmed: map[string]bool{}, askAt: time.Now().Add(l.cfg.askEvery),
+		confirmed: map[string]bool{}, askAt: time.Now().Add(l.cfg.askEvery), topics: l.cfg.Topics,
 	}
-	var stored map[topicPartition]storedEnd // nil: no leader has looked
+	var stored plan // nil: no leader has looked
 	var lookedAt *string
 	err := l.conn.QueryRow(ctx, loadEndsSQL).Scan(&stored, &l.upTo, &lookedAt, &e.isRefused, &e.server)
 	if err != nil {
@@ -119,6 +126,14 @@ func (l *leader) loadEnds(ctx context.Context) error {
 	for name, known := range stored {
 		p := e.add(name)
 		p.stored, p.need = known, known.Expected
+	}
+	if e.isBaseline {
+		rows, _ := l.conn.Query(ctx, topicsSQL)
+		known, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return fmt.Errorf("list topics: %w", err)
+		}
+		e.topics = append(known, e.topics...)
 	}
 	if e.isBaseline || lookedAt != nil && *lookedAt != e.server {
 		e.landed = time.Now().Add(l.cfg.landWithin)
@@ -168,64 +183,6 @@ func (e *ends) whyNot(r *record) error {
 	return nil
 }
 
-// watchLog looks at the log where that is due. Nothing may be published before it returns true.
-func (l *leader) watchLog(ctx context.Context) (ready bool, err error) {
-	e := l.ends
-	switch now := time.Now(); {
-	case e == nil:
-		return true, nil
-	case now.Before(e.landed):
-		l.health.well()
-		return false, nil
-	case e.isBaseline:
-		return l.takeBaseline(ctx)
-	case now.After(e.askAt):
-		e.askAt = now.Add(l.cfg.askEvery)
-		l.compareEnds(ctx)
-	}
-	topics := e.unready(l.cfg.Topics)
-	if len(topics) == 0 {
-		return true, nil
-	}
-	if time.Now().After(e.lookAt) {
-		err = l.makeReady(ctx, topics)
-	}
-	if err != nil && !errors.Is(err, errRefused) {
-		return false, err
-	}
-	if e.isRefused {
-		l.health.well()
-	}
-	return !e.isRefused, nil
-}
-
-func (e *ends) unready(always []string) (topics []string) {
-	for _, topic := range always {
-		if e.counts[topic] == 0 {
-			topics = append(topics, topic)
-		}
-	}
-	for p, end := range e.of {
-		if !end.ready && !slices.Contains(topics, p.topic) {
-			topics = append(topics, p.topic)
-		}
-	}
-	slices.Sort(topics)
-	return topics
-}
-
-func (l *leader) compareEnds(ctx context.Context) {
-	if l.cfg.Destination.Down() {
-		return
-	}
-	found, _ := l.askEnds(ctx, slices.Collect(maps.Keys(l.ends.counts)))
-	for _, f := range found {
-		if f.ready && f.known != f.to {
-			f.doubt(max(f.stored.Expected, f.known), f.to < f.known)
-		}
-	}
-}
-
 func (e *end) doubt(need int64, lost bool) {
 	e.ready, e.unread, e.need, e.hasLoss, e.err = false, true, need, e.hasLoss || lost, errNotClean
 }
@@ -240,13 +197,18 @@ func (l *leader) prepare(ctx context.Context, page []record) (settled settlement
 			return settled, changed, err
 		}
 		settled.held = nil // the rows of parked keys are held with the page
-		unseen, reasons := l.unseen(page)
-		if len(unseen) == 0 {
-			return settled, false, nil
+		var unseen []record
+		var reasons []error
+		waits := false
+		for i := range page {
+			r := &page[i]
+			if why := l.ends.whyNot(r); why != nil && (r.end == nil || !r.end.looked) {
+				unseen, reasons = append(unseen, *r), append(reasons, why)
+				waits = waits || l.parked[r.key()] == 0
+			}
 		}
-		waits := slices.ContainsFunc(unseen, func(r record) bool { return l.parked[r.key()] == 0 })
 		if waits {
-			l.note(unseen, reasons)
+			l.note(ctx, unseen, reasons, len(unseen))
 		}
 		unseen = l.settle(unseen, reasons, &settled, waits && l.mayPark(reasons, attempt, time.Since(began)))
 		if len(unseen) == 0 {
@@ -256,17 +218,6 @@ func (l *leader) prepare(ctx context.Context, page []record) (settled settlement
 			return settled, false, err
 		}
 	}
-}
-
-func (l *leader) unseen(page []record) (unseen []record, reasons []error) {
-	for i := range page {
-		r := &page[i]
-		why := l.ends.whyNot(r)
-		if why != nil && (r.end == nil || !r.end.looked) {
-			unseen, reasons = append(unseen, *r), append(reasons, why)
-		}
-	}
-	return unseen, reasons
 }
 
 func (l *leader) lookFor(ctx context.Context, records []record) (changed bool, err error) {
@@ -287,116 +238,119 @@ func (l *leader) lookFor(ctx context.Context, records []record) (changed bool, e
 	return l.ends.changes != before, err
 }
 
-func (e *ends) plan(page []record) map[topicPartition]storedEnd {
+// plan has an end for each partition, as the cursor row is to have it.
+type plan map[topicPartition]storedEnd
+
+// plan is the plan for the time when the records are sent. The point of an ill partition stays as it was.
+func (e *ends) plan(records []record) plan {
 	if e == nil {
 		return nil
 	}
 	n := map[*end]int64{}
-	for i := range page {
-		if p := page[i].end; p != nil && (p.ready || page[i].resent) {
+	for i := range records {
+		if p := records[i].end; p != nil && (p.ready || records[i].resent) {
 			n[p]++
 		}
 	}
-	next := make(map[topicPartition]storedEnd, len(e.of))
-	for p, end := range e.of {
-		next[p] = end.planned(n[end])
+	all := make(plan, len(e.of))
+	for name, p := range e.of {
+		next := p.stored
+		switch {
+		case next.From != nil:
+			next.Expected = max(p.need, p.known) + n[p]
+		case p.ready:
+			next = storedEnd{End: p.known, Time: p.time, Expected: p.known + n[p]}
+		case p.looked:
+			next = storedEnd{End: p.known, Time: p.time, Expected: max(next.Expected, p.known)}
+		}
+		all[name] = next
 	}
-	return next
+	return all
 }
 
-// The point of an ill partition stays as it was.
-func (e *end) planned(n int64) storedEnd {
-	next := e.stored
-	switch {
-	case next.From != nil:
-		next.Expected = max(e.need, e.known) + n
-	case e.ready:
-		next = storedEnd{End: e.known, Time: e.time, Expected: e.known + n}
-	case e.looked:
-		next = storedEnd{End: e.known, Time: e.time, Expected: max(next.Expected, e.known)}
-	}
-	return next
-}
-
-func (e *ends) apply(plan map[topicPartition]storedEnd) {
-	for p, stored := range plan {
-		e.add(p).stored = stored
-	}
-}
-
-const setEnds = `ends = coalesce($2::jsonb, ends)`
-
+// expect stores the expected ends of a call, unless the page's update covers them.
 func (l *leader) expect(ctx context.Context, records []record) error {
-	if l.ends == nil {
-		return nil
-	}
-	plan := l.ends.plan(records)
+	ends := l.ends.plan(records)
 	covered := true
-	for p, next := range plan {
+	for p, next := range ends {
 		covered = covered && next.Expected <= l.ends.of[p].stored.Expected
 	}
 	if covered {
 		return nil
 	}
-	if _, _, err := l.change(ctx, nil, setEnds, plan); err != nil {
+	if err := l.guarded(ctx, nil, ends); err != nil {
 		return fmt.Errorf("store expected ends: %w", err)
 	}
-	l.ends.apply(plan)
 	return nil
 }
 
-type tally struct {
-	offsets         []int64
-	latest          time.Time
-	refused, missed int64
-}
-
-// account compares a call's acknowledgements with the known ends. A partition is clean if no record failed and they
-// have exactly the next offsets. All records of another one count as failed.
-func (l *leader) account(records []record, call *publishCall) {
-	if l.ends == nil {
+// account compares a call's acknowledgements with the known ends.
+func (e *ends) account(records []record, call *publishCall) {
+	if e == nil {
 		return
 	}
-	tallies := map[*end]*tally{}
+	calls := map[*end][]int{}
 	for i := range records {
-		p := records[i].end
-		t := tallies[p]
-		if t == nil {
-			t = &tally{}
-			tallies[p] = t
-		}
-		t.count(p.topicPartition, call.places[i], call.results[i])
+		calls[records[i].end] = append(calls[records[i].end], i)
 	}
-	for p, t := range tallies {
-		p.settle(t, call.repeated.Load())
+	for p, indexes := range calls {
+		p.account(call, indexes)
 		if p.stored.From != nil {
-			l.ends.lookAt = time.Time{}
-		}
-	}
-	for i, why := range call.results {
-		switch p := records[i].end; {
-		case why != nil && hasFailed(why):
-			p.err = why // it may park keys if a pass fails again
-		case why != nil:
-		case errors.Is(p.err, errNotNext):
-			call.results[i] = errNotNext
-		case p.err != nil:
-			call.results[i] = errNotClean
+			e.lookAt = time.Time{}
 		}
 	}
 }
 
-func (t *tally) count(p topicPartition, place *event.Origin, result error) {
-	switch {
-	case place != nil && place.Partition == p.number:
-		t.offsets = append(t.offsets, place.Offset)
-		if place.Time.After(t.latest) {
-			t.latest = place.Time
+// account moves the known end behind the acknowledged records. The partition is clean if no record may be missing or
+// doubled, and they have exactly the next offsets. Else all its records count as failed.
+func (e *end) account(call *publishCall, indexes []int) {
+	var offsets []int64
+	var latest time.Time
+	refused, isMissed, isRepeated := int64(0), false, call.repeated.Load()
+	for _, i := range indexes {
+		switch place, why := call.places[i], call.results[i]; {
+		case place != nil && place.Partition == e.number:
+			offsets = append(offsets, place.Offset)
+			if place.Time.After(latest) {
+				latest = place.Time
+			}
+		case place == nil && (isPermanent(why) || errors.Is(why, errBehind) || isUnsent(why)):
+			refused++
+		default:
+			isMissed = true
 		}
-	case place == nil && (isPermanent(result) || errors.Is(result, errBehind) || isUnsent(result)):
-		t.refused++
-	default:
-		t.missed++
+	}
+	slices.Sort(offsets)
+	isNext, isLoss := true, false
+	for i, offset := range offsets {
+		isNext = isNext && offset == e.known+int64(i)
+		isLoss = isLoss || offset < e.known || i > 0 && offset == offsets[i-1]
+	}
+	e.err = nil
+	switch {
+	case isRepeated || isMissed || !isNext:
+		need := e.stored.Expected - refused
+		if n := len(offsets); n > 0 {
+			need = max(need, offsets[n-1]+1) // records of others may be before it
+		}
+		e.doubt(need, isLoss)
+		if !isRepeated && !isLoss && !isMissed && e.stored.From == nil {
+			e.err = errNotNext // the log has all of them; their keys are parked if this happens again and again
+		}
+	case len(offsets) > 0:
+		e.known, e.time = e.known+int64(len(offsets)), latest.UnixMilli()
+		if e.stored.From != nil {
+			e.need, e.ready = max(e.need, e.known), false
+		}
+	}
+	notClean := e.err
+	for _, i := range indexes {
+		switch why := call.results[i]; {
+		case why == nil:
+			call.results[i] = notClean
+		case hasFailed(why):
+			e.err = why // it may park keys if a pass fails again
+		}
 	}
 }
 
@@ -407,34 +361,6 @@ func isUnsent(why error) bool {
 		OutcomeUnknown() bool
 	}](why)
 	return is && !o.OutcomeUnknown()
-}
-
-func (e *end) settle(t *tally, repeated bool) {
-	e.err = nil
-	slices.Sort(t.offsets)
-	isNext, lost := true, false
-	for i, offset := range t.offsets {
-		isNext = isNext && offset == e.known+int64(i)
-		lost = lost || offset < e.known || i > 0 && offset == t.offsets[i-1]
-	}
-	if repeated || t.missed > 0 || !isNext {
-		need := e.stored.Expected - t.refused
-		if n := len(t.offsets); n > 0 {
-			need = max(need, t.offsets[n-1]+1) // records of others may be before it
-		}
-		e.doubt(need, lost)
-		if !repeated && !lost && t.missed == 0 && e.stored.From == nil {
-			e.err = errNotNext // the log has all of them; their keys are parked if this happens again and again
-		}
-		return
-	}
-	if len(t.offsets) == 0 {
-		return
-	}
-	e.known, e.time = e.known+int64(len(t.offsets)), t.latest.UnixMilli()
-	if e.stored.From != nil {
-		e.need, e.ready = max(e.need, e.known), false
-	}
 }
 
 const pointSQL = `

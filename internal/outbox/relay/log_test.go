@@ -415,7 +415,7 @@ func (w *world) requireWhole() {
 		}
 		next, last := map[string]int64{}, map[string]int64{}
 		for _, m := range records {
-			e, _, err := readSent(m)
+			e, err := readRecord(m)
 			if err != nil {
 				continue // another producer's
 			}

@@ -112,11 +112,7 @@ select r.* from unnest($1::text[], $2::text[], $3::bigint[]) as r (topic, key, p
 where not exists (select from public.outbox_discarded d where d.position = r.position)
 on conflict (topic, key, position) do nothing`
 
-// batch returns nil if there is nothing to store.
 func (s settlement) batch() *pgx.Batch {
-	if len(s.parked)+len(s.held) == 0 {
-		return nil
-	}
 	batch := &pgx.Batch{}
 	queueParked(batch, s.parked)
 	if len(s.held) > 0 {
@@ -164,7 +160,7 @@ func (l *leader) flushParked(ctx context.Context) (outcome, error) {
 	}
 	var settled settlement
 	if len(due) > 0 {
-		results, err := l.send(ctx, due)
+		results, _, err := l.send(ctx, due)
 		if err != nil {
 			return resting, err
 		}
@@ -234,10 +230,9 @@ func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlem
 	if err != nil {
 		return err
 	}
-	if _, _, err := l.change(ctx, batch, setEnds, plan); err != nil {
+	if err := l.guarded(ctx, batch, plan); err != nil {
 		return fmt.Errorf("release held rows: %w", err)
 	}
-	l.ends.apply(plan)
 	for i := range taken {
 		if p := taken[i].end; p != nil && p.stored.From != nil {
 			p.ready, p.need, p.err = false, max(p.need, p.known), errNotClean
@@ -260,7 +255,7 @@ where o.position = any ($1) and exists (select from public.outbox_lost l
 
 // planReleased is the plan after held rows were published. In an ill partition their offsets may be below a consumer's:
 // the next passes send them, too. So do passes if lost events of the key have to follow.
-func (l *leader) planReleased(ctx context.Context, taken []record) (map[topicPartition]storedEnd, error) {
+func (l *leader) planReleased(ctx context.Context, taken []record) (plan, error) {
 	if l.ends == nil {
 		return nil, nil
 	}

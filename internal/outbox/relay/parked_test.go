@@ -364,6 +364,19 @@ type unsentError struct{ error }
 
 func (unsentError) OutcomeUnknown() bool { return false }
 
+func TestARecordBehindAnUnsentOneIsSentOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.leadAndSettle()
+	w.log.before = func(*message.Message) error {
+		w.log.before = nil
+		return unsentError{errNotSent}
+	}
+	w.produce("a", "b")
+	require.Equal(t, int64(2), w.log.end(0))
+	w.requireWhole()
+}
+
 func TestAKeyIsParkedOnceForACall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -489,7 +502,7 @@ func TestADiscardedEventIsNotSent(t *testing.T) {
 	w.exec(`insert into outbox_discarded (position) select position from outbox where key = 'a'`)
 	page, _, err := w.read(t.Context(), `select `+columns+` from public.outbox o where o.key = 'a' limit $1`)
 	require.NoError(t, err)
-	require.NoError(t, w.guarded(t.Context(), settlement{held: page}.batch()))
+	require.NoError(t, w.guarded(t.Context(), settlement{held: page}.batch(), nil))
 	require.Zero(t, w.count(`select count(*) from outbox_held`), "another page with the event is under way")
 	w.settle()
 	require.Equal(t, int64(1), w.log.end(0))
@@ -530,20 +543,20 @@ func TestTheLeaderLocksSomeOfManyParkedKeys(t *testing.T) {
 	}
 	batch := &pgx.Batch{}
 	queueRows(batch, `explain (analyze, format json) `+lockParkedSQL, rows)
-	var plans []struct{ Plan plan }
+	var plans []struct{ Plan queryPlan }
 	batch.QueuedQueries[0].QueryRow(func(row pgx.Row) error { return row.Scan(&plans) })
 	require.NoError(t, l.conn.SendBatch(t.Context(), batch).Close())
 	require.Less(t, plans[0].Plan.rows(), 1000.0, "it compares no two keys of the tables")
 }
 
-type plan struct {
+type queryPlan struct {
 	Rows  float64 `json:"Actual Rows"`
 	Loops float64 `json:"Actual Loops"`
-	Plans []plan
+	Plans []queryPlan
 }
 
 // rows counts those of all nodes.
-func (p plan) rows() float64 {
+func (p queryPlan) rows() float64 {
 	n := p.Rows * p.Loops
 	for _, child := range p.Plans {
 		n += child.rows()

@@ -13,7 +13,7 @@ import (
 // errRefused ends a page: nothing is published before an operator has confirmed.
 var errRefused = errors.New("outbox: publishing waits for a confirmation")
 
-const setRefused = `refused = $2, confirmed = null`
+const setRefused = `refused = $3, confirmed = null`
 
 const refusalSQL = `select coalesce(confirmed, ''), coalesce(refused, '') from public.outbox_cursor`
 
@@ -39,7 +39,7 @@ func (l *leader) refuse(ctx context.Context, looked []*finding) error {
 		}
 		if e.isRefused = true; refused != refusal {
 			l.cfg.Log.Error("publishing waits for a confirmation", "refusal", refusal)
-			if _, _, err := l.change(ctx, nil, setRefused, refusal); err != nil {
+			if _, _, err := l.change(ctx, nil, nil, setRefused, refusal); err != nil {
 				return fmt.Errorf("refuse: %w", err)
 			}
 		}
@@ -60,12 +60,12 @@ func (e *ends) hasAllOf(looked []*finding) bool {
 // refusals are the reasons not to heal, in a fixed order. Each begins with its code.
 func (l *leader) refusals(ctx context.Context, looked []*finding) (texts []string, err error) {
 	for _, f := range looked {
-		if f.unplaced {
+		if f.isUnplaced {
 			texts = append(texts, fmt.Sprintf("log_unplaceable: topic %s, partition %d ends at %d, and no point stands: "+
 				"the broker lost more than this outbox can place, or the topic was created anew. Set the groups' offsets of %[1]s "+
 				"to the earliest, then confirm: all rows that are still here are published.", f.topic, f.number, f.to))
 		}
-		if f.expired {
+		if f.isExpired {
 			texts = append(texts, fmt.Sprintf("records_expired: topic %s, partition %d: the records %d to %d expired before "+
 				"they were looked up; versions may have been given twice. Set outbox_key from the consumers' inbox_key, then "+
 				"confirm.", f.topic, f.number, f.point.End, f.from-1))
@@ -99,7 +99,7 @@ where low > before + 1 or n <= high - low
 order by topic, key limit 1`
 
 // missingVersion finds the first key with a version that is neither here nor on the log.
-func (l *leader) missingVersion(ctx context.Context, lost []lostEvent) (text string, err error) {
+func (l *leader) missingVersion(ctx context.Context, lost []logRecord) (text string, err error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
 	var topic, key string

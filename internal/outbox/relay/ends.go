@@ -93,8 +93,7 @@ type ends struct {
 	askAt      time.Time
 	pointAt    time.Time
 	isRefused  bool // the cursor row has a refusal
-	confirmed  map[string]bool
-	changes    int // of versions and parked keys: what was read before must be read again
+	changes    int  // of versions and parked keys: what was read before must be read again
 }
 
 const loadEndsSQL = `
@@ -114,7 +113,7 @@ func (l *leader) loadEnds(ctx context.Context) error {
 	defer cancel()
 	e := &ends{
 		log: log, counts: map[string]int32{}, of: map[topicPartition]*end{}, failed: map[string]error{},
-		confirmed: map[string]bool{}, askAt: time.Now().Add(l.cfg.askEvery), topics: l.cfg.Topics,
+		topics: l.cfg.Topics, askAt: time.Now().Add(l.cfg.askEvery),
 	}
 	var stored plan // nil: no leader has looked
 	var lookedAt *string
@@ -206,6 +205,9 @@ func (l *leader) prepare(ctx context.Context, page []record) (settled settlement
 				unseen, reasons = append(unseen, *r), append(reasons, why)
 				waits = waits || l.parked[r.key()] == 0
 			}
+		}
+		if len(unseen) == 0 {
+			return settled, false, nil
 		}
 		if waits {
 			l.note(ctx, unseen, reasons, len(unseen))

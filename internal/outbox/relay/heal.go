@@ -166,7 +166,6 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 	if _, _, err := l.change(ctx, batch, ends, setChecked, e.server, len(lost) > 0, isLoss); err != nil {
 		return nil, fmt.Errorf("store a look at the log: %w", err)
 	}
-	clear(e.confirmed)
 	e.isRefused = false
 	for _, f := range ill {
 		f.report()

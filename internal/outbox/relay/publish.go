@@ -97,7 +97,7 @@ func (l *leader) send(ctx context.Context, records []record) (results []error, f
 		if err := l.pingUntil(ctx, call.ended, l.cfg.PublishTimeout+(l.cfg.Lease-l.cfg.PublishTimeout)/2); err != nil {
 			return nil, 0, err
 		}
-		if slices.ContainsFunc(call.results, isUnfinished) {
+		if slices.ContainsFunc(call.results, func(why error) bool { return why != nil && isUnfinished(why) }) {
 			l.callLimit = max(len(ready)/2, 1) // the publisher takes only some of them in time
 		}
 		l.ends.account(ready, call)

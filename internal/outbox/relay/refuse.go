@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,10 +18,11 @@ const setRefused = `refused = $3, confirmed = null`
 
 const refusalSQL = `select coalesce(confirmed, ''), coalesce(refused, '') from public.outbox_cursor`
 
+// refuse returns errRefused until an operator has confirmed a text with all reasons not to heal.
 func (l *leader) refuse(ctx context.Context, looked []*finding) error {
 	e := l.ends
-	refusals, err := l.refusals(ctx, looked)
-	if err != nil || len(refusals) == 0 && (!e.isRefused || e.hasAllOf(looked)) {
+	reasons, err := l.refusals(ctx, looked)
+	if err != nil || len(reasons) == 0 && (!e.isRefused || e.hasAllOf(looked)) {
 		return err
 	}
 	var confirmed, refused string
@@ -29,23 +31,22 @@ func (l *leader) refuse(ctx context.Context, looked []*finding) error {
 	if err := l.conn.QueryRow(short, refusalSQL).Scan(&confirmed, &refused); err != nil {
 		return fmt.Errorf("read confirmation: %w", err)
 	}
-	e.confirmed[confirmed] = true
-	if len(refusals) == 0 && !e.confirmed[refused] {
-		return errRefused // a partition without an answer may be the refused one
+	has := func(text string) bool {
+		return !slices.ContainsFunc(reasons, func(reason string) bool { return !strings.Contains(text, reason) })
 	}
-	for _, refusal := range refusals {
-		if e.confirmed[refusal] {
-			continue
-		}
-		if e.isRefused = true; refused != refusal {
-			l.cfg.Log.Error("publishing waits for a confirmation", "refusal", refusal)
-			if _, _, err := l.change(ctx, nil, nil, setRefused, refusal); err != nil {
-				return fmt.Errorf("refuse: %w", err)
-			}
-		}
+	if confirmed != "" && has(confirmed) { // a partition without an answer may have the confirmed reason
+		return nil
+	}
+	e.isRefused = true
+	if has(refused) {
 		return errRefused
 	}
-	return nil
+	refusal := strings.Join(reasons, " ")
+	l.cfg.Log.Error("publishing waits for a confirmation", "refusal", refusal)
+	if _, _, err := l.change(ctx, nil, nil, setRefused, refusal); err != nil {
+		return fmt.Errorf("refuse: %w", err)
+	}
+	return errRefused
 }
 
 func (e *ends) hasAllOf(looked []*finding) bool {
@@ -75,12 +76,11 @@ func (l *leader) refusals(ctx context.Context, looked []*finding) (texts []strin
 	if len(lost) == 0 {
 		return texts, nil
 	}
-	oldest := lost[0]
 	missing, err := l.missingVersion(ctx, lost)
 	if missing != "" {
 		texts = append(texts, missing)
 	}
-	if err == nil && time.Since(oldest.origin.Time) > l.cfg.HealWithin {
+	if oldest := lost[0]; err == nil && time.Since(oldest.origin.Time) > l.cfg.HealWithin {
 		texts = append(texts, fmt.Sprintf("events_unknown: records without a row here: %d (first: topic %s, partition %d, "+
 			"offset %d, event %s, key %s version %d, %s). Either this database went back, or it is a copy that talks to "+
 			"production's Kafka. A copy: stop it. Production: confirm; the events stay valid for consumers (outbox_lost), what "+

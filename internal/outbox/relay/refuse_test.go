@@ -121,13 +121,14 @@ func TestAMissingVersionIsRefused(t *testing.T) {
 
 func TestALogThatCannotBePlacedIsRefused(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1)
+	w := newWorld(t, 2)
 	w.lead()
 	w.produce("a", "b")
 	w.exec(`delete from outbox_point`) // as dropping a table partition does
 	w.log.cut(0, 0)
+	w.log.cut(1, 0)
 	w.lead()
-	w.requireRefused("log_unplaceable")
+	w.requireRefused("log_unplaceable") // one confirmation for all partitions
 	w.requireWhole()
 }
 

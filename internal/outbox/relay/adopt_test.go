@@ -42,58 +42,9 @@ func newRestorable(t testing.TB) *pgxpool.Pool {
 
 var aheads = []int64{0, 20, 1_000_000, -100}
 
-func TestARestoredDatabasePublishesTheRest(t *testing.T) {
-	t.Parallel()
-	for _, ahead := range aheads {
-		o, pool := newOutbox(t), newRestorable(t)
-		r := newReader(t, pool, 3)
-		slow, slower := begin(t, pool), begin(t, pool)
-		addIn(t, o, slow, "slow")     // 1
-		addIn(t, o, slower, "slower") // 2
-		addMany(t, o, pool, 10, 3)
-		require.Len(t, read(t, r), 10)
-		require.NoError(t, slow.Commit(t.Context()))
-		addMany(t, o, pool, 5, 3) // 13 to 17
-		_, err := r.step(t.Context(), func(record) {})
-		require.NoError(t, err)
-		require.NoError(t, r.finish(t.Context()))      // 1, 13 and 14 are out, the window stays open
-		require.NoError(t, slower.Commit(t.Context())) // far below the head, and in no window
-		addMany(t, o, pool, 2, 3)                      // nor are 18 and 19
-		restoreFrom(t, pool, ahead)
-
-		r = newReader(t, pool, 3)
-		require.Nil(t, r.open)
-		require.Equal(t, []int64{2, 15, 16, 17, 18, 19}, read(t, r), "ahead %d", ahead)
-		addMany(t, o, pool, 4, 3)
-		require.Equal(t, []int64{20, 21, 22, 23}, read(t, newReader(t, pool, 3)))
-		requireAllPublished(t, pool)
-	}
-}
-
 func requireAllPublished(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
 	require.Zero(t, number(t, pool, `select count(*) from outbox o, outbox_cursor c where not `+IsPublished))
-}
-
-func TestASecondRestore(t *testing.T) {
-	t.Parallel()
-	for _, ahead := range aheads[2:] {
-		o, pool := newOutbox(t), newRestorable(t)
-		addMany(t, o, pool, 3, 3)
-		require.Len(t, read(t, newReader(t, pool, 2)), 3)
-		addMany(t, o, pool, 6, 3)
-		restoreFrom(t, pool, ahead)
-		r := newReader(t, pool, 2)
-		_, err := r.step(t.Context(), func(record) {})
-		require.NoError(t, err)
-		require.NoError(t, r.finish(t.Context())) // 4 and 5
-		addMany(t, o, pool, 3, 3)
-		restoreFrom(t, pool, ahead)
-		require.Equal(t, []int64{6, 7, 8, 9, 10, 11, 12}, read(t, newReader(t, pool, 2)), "ahead %d", ahead)
-		restoreFrom(t, pool, ahead)
-		require.Empty(t, read(t, newReader(t, pool, 2)))
-		requireAllPublished(t, pool)
-	}
 }
 
 func TestARestoreThatLostTheSequence(t *testing.T) {
@@ -168,22 +119,6 @@ func TestAnAdoptionAmongTransactions(t *testing.T) {
 	require.NoError(t, older.Commit(t.Context()))
 	require.Equal(t, []int64{7}, read(t, newReader(t, pool, 10)))
 	requireAllPublished(t, pool)
-}
-
-func TestTheScanAfterAnAdoption(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newRestorable(t)
-	addMany(t, o, pool, 9, 3)
-	require.Len(t, read(t, newReader(t, pool, 10)), 9)
-	restoreFrom(t, pool, 1_000_000)
-	r := newReader(t, pool, 10)
-	require.Equal(t, int64(9), r.marks.below(r.done.xmax), "all are published")
-	undo(t, o, pool, 1)
-	addMany(t, o, pool, 2, 2) // 11 and 12
-	restoreFrom(t, pool, 1_000_000)
-	r = newReader(t, pool, 10)
-	require.Equal(t, int64(10), r.marks.below(r.done.xmax), "the first row that waits lies above")
-	require.Equal(t, []int64{11, 12}, read(t, r))
 }
 
 type restores struct {

@@ -207,24 +207,6 @@ func TestARelayIsWellThatSendsWhatWasHeld(t *testing.T) {
 	require.NoError(t, l.Healthy(t.Context()))
 }
 
-func TestAPublisherThatRefusesTheWholeCallIsAskedOneByOne(t *testing.T) {
-	t.Parallel()
-	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
-	l.Follow(func(_ int, _ string, msgs []*message.Message) error {
-		for _, m := range msgs {
-			if m.Metadata[event.KeyMetadata] == "bad" {
-				return &permanentError{Reason: "one of them is forbidden"}
-			}
-		}
-		return nil
-	})
-	commit(t, o, pool, newEvent("a"), newEvent("bad"), newEvent("a"), newEvent("bad"), newEvent("b"))
-	startRelay(t, testRelayConfig(t, pool, l))
-	wire := l.AwaitDistinct(t, 3)
-	require.Len(t, wire, 3)
-	awaitParked(t, pool, 2)
-}
-
 func TestARefusingPartitionHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -244,17 +226,9 @@ func TestARefusingPartitionHoldsUpNoOther(t *testing.T) {
 func TestParkedKeysHoldUpTheOthersForATenthOfTheTime(t *testing.T) {
 	t.Parallel()
 	l := &leader{Relay: &Relay{cfg: Config{parkedRetryMax: 15 * time.Second}}}
-	for _, c := range []struct {
-		took     time.Duration
-		allTaken bool
-		pause    time.Duration
-	}{
-		{time.Minute, true, flushEvery},
-		{time.Millisecond, false, flushEvery},
-		{10 * time.Second, false, 90 * time.Second},
-	} {
-		require.Equal(t, c.pause, l.flushPause(c.took, c.allTaken))
-	}
+	require.Equal(t, flushEvery, l.flushPause(time.Minute, true))
+	require.Equal(t, flushEvery, l.flushPause(time.Millisecond, false))
+	require.Equal(t, 90*time.Second, l.flushPause(10*time.Second, false))
 }
 
 // A partition answers only at the call's timeout, and its keys are always due.
@@ -323,20 +297,6 @@ func TestParkedKeysAreSentWhileOthersFail(t *testing.T) {
 			require.NotContains(t, l.parked, key{Topic: testTopic, Key: "well"})
 		})
 	}
-}
-
-func TestAStaleLeaderForgetsNothing(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
-	commit(t, o, pool, newEvent("k"))
-	parkAll(t, pool)
-	l := newLeader(t, testRelayConfig(t, pool, newLedger()))
-	depose(t, pool)
-	require.ErrorIs(t, l.releaseTaken(t.Context(), records("k"), settlement{}), errDeposed)
-	keys, err := Parked(t.Context(), pool, 10)
-	require.NoError(t, err)
-	require.Len(t, keys, 1)
-	require.Equal(t, int64(1), keys[0].Held)
 }
 
 // A page has several calls. The first attempts of the later ones are no repetitions.

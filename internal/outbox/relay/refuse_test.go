@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -283,27 +282,6 @@ func TestALogThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	require.Zero(t, w.log.end(0))
 	w.log.down = nil
 	w.await(func() bool { return w.count(`select count(*) from outbox_held`) == 0 })
-	w.requireWhole()
-}
-
-func TestAPartitionThatTakesNothingParksItsKeys(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 2)
-	w.cfg.patience, w.cfg.parkedRetryMax = time.Nanosecond, time.Millisecond
-	w.log.before = func(m *message.Message) error {
-		if m.Metadata[event.KeyMetadata] == "a" {
-			return errors.New("no leader")
-		}
-		return nil
-	}
-	w.lead()
-	w.add("a", "b", "a", "b")
-	w.await(func() bool { return w.count(`select count(*) from outbox_held`) == 2 && w.log.end(1) >= 2 })
-	w.add("b")
-	w.await(func() bool { return w.log.end(1) >= 3 })
-	w.log.before = nil
-	w.await(func() bool { return w.count(`select count(*) from outbox_held`) == 0 })
-	w.settle()
 	w.requireWhole()
 }
 

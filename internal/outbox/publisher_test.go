@@ -120,4 +120,3 @@ func TestPublisherTakesPlainMessages(t *testing.T) {
 			where event_type = topic and headers = jsonb_build_object('ce_messageid', $1::text)`, id))
 	}
 }
-

@@ -264,4 +264,3 @@ func TestARowBecomesTheEventThatWasAdded(t *testing.T) {
 		require.Equal(t, key{want.Topic, want.Key}, got[i].key())
 	}
 }
-

@@ -117,12 +117,15 @@ type way struct {
 }
 
 func (w *way) read(ctx context.Context, next nextRows) error {
-	for more := true; wait(ctx, 2*time.Millisecond) || more; {
+	for left := 10; left > 0; { // other readers' transactions may still keep xmin low
+		wait(context.WithoutCancel(ctx), 2*time.Millisecond)
 		rows, err := next(context.WithoutCancel(ctx))
 		if err != nil {
 			return err
 		}
-		more = len(rows) > 0
+		if ctx.Err() != nil && len(rows) == 0 {
+			left--
+		}
 		w.mu.Lock()
 		for _, e := range rows {
 			w.wire, w.at = append(w.wire, e), append(w.at, time.Now())

@@ -170,7 +170,7 @@ func (e *ends) place(r *record) *end {
 	return r.end
 }
 
-func (e *ends) whyNot(r *record) error {
+func (e *ends) whyNotReady(r *record) error {
 	switch {
 	case e == nil:
 		return nil
@@ -186,12 +186,12 @@ func (e *end) doubt(need int64, lost bool) {
 	e.ready, e.unread, e.need, e.hasLoss, e.err = false, true, need, e.hasLoss || lost, errNotClean
 }
 
-// prepare looks at the partitions of a page, and parks keys whose partitions cannot be looked at. A look may give rows
+// readyOrPark looks at the partitions of a page, and parks keys whose partitions cannot be looked at. A look may give rows
 // other versions: then the page must be read again.
-func (l *leader) prepare(ctx context.Context, page []record) (settled settlement, changed bool, err error) {
+func (l *leader) readyOrPark(ctx context.Context, page []record) (settled settlement, changed bool, err error) {
 	began, pauses := time.Now(), failure.Backoff{Min: l.cfg.retryMin, Max: l.cfg.retryMax}
 	for attempt := 1; ; attempt++ {
-		changed, err = l.lookFor(ctx, page)
+		changed, err = l.makeReadyFor(ctx, page)
 		if changed || err != nil {
 			return settled, changed, err
 		}
@@ -201,7 +201,7 @@ func (l *leader) prepare(ctx context.Context, page []record) (settled settlement
 		waits := false
 		for i := range page {
 			r := &page[i]
-			if why := l.ends.whyNot(r); why != nil && (r.end == nil || !r.end.looked) {
+			if why := l.ends.whyNotReady(r); why != nil && (r.end == nil || !r.end.looked) {
 				unseen, reasons = append(unseen, *r), append(reasons, why)
 				waits = waits || l.parked[r.key()] == 0
 			}
@@ -222,13 +222,13 @@ func (l *leader) prepare(ctx context.Context, page []record) (settled settlement
 	}
 }
 
-func (l *leader) lookFor(ctx context.Context, records []record) (changed bool, err error) {
+func (l *leader) makeReadyFor(ctx context.Context, records []record) (changed bool, err error) {
 	if l.ends == nil {
 		return false, nil
 	}
 	var topics []string
 	for i := range records {
-		if r := &records[i]; l.ends.whyNot(r) != nil && !slices.Contains(topics, r.Topic) {
+		if r := &records[i]; l.ends.whyNotReady(r) != nil && !slices.Contains(topics, r.Topic) {
 			topics = append(topics, r.Topic)
 		}
 	}
@@ -270,8 +270,8 @@ func (e *ends) plan(records []record) plan {
 	return all
 }
 
-// expect stores the expected ends of a call, unless the page's update covers them.
-func (l *leader) expect(ctx context.Context, records []record) error {
+// storeExpected stores the expected ends of a call, unless the page's update covers them.
+func (l *leader) storeExpected(ctx context.Context, records []record) error {
 	ends := l.ends.plan(records)
 	covered := true
 	for p, next := range ends {

@@ -24,7 +24,7 @@ func (l *leader) watchLog(ctx context.Context) (ready bool, err error) {
 		e.askAt = now.Add(l.cfg.askEvery)
 		l.compareEnds(ctx)
 	}
-	topics := e.unready()
+	topics := e.unreadyTopics()
 	if len(topics) == 0 && !e.isBaseline {
 		return true, nil
 	}
@@ -40,8 +40,8 @@ func (l *leader) watchLog(ctx context.Context) (ready bool, err error) {
 	return !e.isRefused && !e.isBaseline, nil
 }
 
-// unready returns the topics of which a partition is not ready, or not known.
-func (e *ends) unready() (topics []string) {
+// unreadyTopics returns the topics of which a partition is not ready, or not known.
+func (e *ends) unreadyTopics() (topics []string) {
 	for _, topic := range e.topics {
 		if e.counts[topic] == 0 {
 			topics = append(topics, topic)

@@ -162,12 +162,12 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 		}
 		return resting, nil
 	}
-	settled, changed, err := l.prepare(ctx, page)
+	settled, changed, err := l.readyOrPark(ctx, page)
 	if err != nil {
 		return resting, err
 	}
 	if changed {
-		return draining, l.loadParked(ctx) // keys that prepare has parked are not stored
+		return draining, l.loadParked(ctx) // keys that readyOrPark has parked are not stored
 	}
 	paused, err := l.storeSettled(ctx, w, page, settled)
 	if paused || err != nil {

@@ -128,7 +128,7 @@ func (l *leader) pinging(ctx context.Context, ask func(context.Context) error) e
 // examine reads the log from the newest right point on, and looks each record up in the database.
 func (f *finding) examine(ctx context.Context) (err error) {
 	f.point = point{f.l.publishedTo(), f.stored.End, f.stored.Time}
-	if f.isSure, err = f.stands(ctx, f.point); err == nil && !f.isSure {
+	if f.isSure, err = f.isRight(ctx, f.point); err == nil && !f.isSure {
 		f.point, err = f.olderPoint(ctx)
 	}
 	if err != nil {
@@ -164,8 +164,8 @@ type point struct {
 	Time     int64
 }
 
-// stands reports whether the record below the point's end is the one that was there.
-func (f *finding) stands(ctx context.Context, p point) (bool, error) {
+// isRight reports whether the record below the point's end is the one that was there.
+func (f *finding) isRight(ctx context.Context, p point) (bool, error) {
 	switch {
 	case p.End == 0 || p.End <= f.from && p.End <= f.to: // there was none, or it has expired
 		return true, nil
@@ -193,9 +193,9 @@ func (f *finding) olderPoint(ctx context.Context) (point, error) {
 		return point{}, fmt.Errorf("read points: %w", err)
 	}
 	n := sort.Search(len(points), func(i int) bool {
-		stands, failed := f.stands(ctx, points[i])
+		isRight, failed := f.isRight(ctx, points[i])
 		err = errors.Join(err, failed)
-		return stands
+		return isRight
 	})
 	if n < len(points) {
 		return points[n], err

@@ -139,7 +139,7 @@ func queueRows(batch *pgx.Batch, sql string, rows []record) {
 const dueSQL = `
 select ` + columns + `
 from (select topic, key, retry_at from public.outbox_parked
-    where retry_at <= clock_timestamp() order by retry_at, topic, key limit $1) k
+    where retry_at <= (select clock_timestamp()) order by retry_at, topic, key limit $1) k
 cross join lateral (select h.position from public.outbox_held h where h.topic = k.topic and h.key = k.key
     order by h.position limit $1) h
 join public.outbox o on o.position = h.position
@@ -155,7 +155,7 @@ func (l *leader) flushParked(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return resting, err
 	}
-	if changed, err := l.lookFor(ctx, due); changed || err != nil {
+	if changed, err := l.makeReadyFor(ctx, due); changed || err != nil {
 		return draining, err
 	}
 	var settled settlement
@@ -208,7 +208,7 @@ where position >= (select min(position) from unnest($1::text[], $2::text[], $3::
 // Only the leader holds rows.
 const freeSQL = `
 delete from public.outbox_parked k
-where retry_at <= clock_timestamp()
+where retry_at <= (select clock_timestamp())
     and not exists (select from public.outbox_held h where h.topic = k.topic and h.key = k.key)
 returning topic, key`
 

@@ -16,7 +16,7 @@ func (l *leader) publish(ctx context.Context, page []record) (settled settlement
 	for attempt := 1; len(unsent) > 0; attempt++ {
 		n := min(l.callLimit, len(unsent))
 		part, rest := unsent[:n], unsent[n:]
-		if _, err := l.lookFor(ctx, part); err != nil { // a look gives no row of a stored page another version
+		if _, err := l.makeReadyFor(ctx, part); err != nil { // a look gives no row of a stored page another version
 			return settled, err
 		}
 		part = l.holdParked(part, &settled) // the look may have parked keys
@@ -83,14 +83,14 @@ func (l *leader) send(ctx context.Context, records []record) (results []error, f
 	for i := range records {
 		r := &records[i]
 		if !r.resent {
-			results[i] = l.ends.whyNot(r)
+			results[i] = l.ends.whyNotReady(r)
 		}
 		if results[i] == nil {
 			ready = append(ready, *r)
 		}
 	}
 	if len(ready) > 0 {
-		if err := l.expect(ctx, ready); err != nil {
+		if err := l.storeExpected(ctx, ready); err != nil {
 			return nil, 0, err
 		}
 		call := l.start(ctx, ready)

@@ -95,7 +95,7 @@ func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
 	next := w.next(n)
 	page, _, err := w.read(t.Context(), pageSQL, next.position, next.after.text, next.text)
 	require.NoError(t, err)
-	settled, _, err := w.prepare(t.Context(), page)
+	settled, _, err := w.readyOrPark(t.Context(), page)
 	require.NoError(t, err)
 	require.Len(t, settled.held, 1, "it is held with the page")
 	w.log.asked = nil

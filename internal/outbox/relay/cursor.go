@@ -14,8 +14,7 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// cursor is the row of outbox_cursor, loaded once per session. It is polled in autocommit: a snapshot taken inside a
-// transaction with an id shows that very transaction as ended.
+// cursor is the row of outbox_cursor, loaded once per session.
 type cursor struct {
 	conn            *pgx.Conn
 	epoch           int64
@@ -89,7 +88,7 @@ func (c *cursor) lead(ctx context.Context, name string) error {
 	return nil
 }
 
-// adoptSQL is one transaction. It writes some 100,000 rows a second, so a usual timeout would end it in a large outbox.
+// adoptSQL writes some 100,000 rows a second, so a usual timeout would end it in a large outbox.
 const adoptSQL = `
 set local statement_timeout = 0;
 select public.outbox_adopt_cluster() from public.outbox_cursor
@@ -113,8 +112,9 @@ type now struct {
 	nextDue *time.Duration // nil: none is scheduled
 }
 
-// pollSQL takes no transaction id, and its snapshot is taken before it runs: a row that is visible in the snapshot lies
-// at or below the head. "select last_value" would read a number that nextval is just about to give out.
+// pollSQL runs in autocommit: inside a transaction with an id the snapshot would show that transaction as ended. The
+// snapshot is taken before the statement runs, so a visible row lies at or below the head. "select last_value" would
+// read a number that nextval is about to give out.
 const pollSQL = `
 select pg_current_snapshot()::text, coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0), pg_backend_pid(),
     paused_at is not null, (select min(due_at) - clock_timestamp() from public.outbox_scheduled)
@@ -164,7 +164,7 @@ func (c *cursor) newest() snapshot {
 	return c.done
 }
 
-// next returns the open window, unless it is published, or the one behind it; nil if no transaction has ended since.
+// next returns the open window, unless it is published, or the one behind it. nil: no transaction has ended since.
 func (c *cursor) next(n now) *window {
 	if c.open != nil && !c.open.complete {
 		return c.open
@@ -238,8 +238,8 @@ const setWindow = `
     mark_x = $6::xid8[] || case when $8 then array[pg_current_xact_id()] else '{}' end,
     mark_h = $7::bigint[] || case when $8 then array[$9::bigint] else '{}' end, head = $9, up_to = $10`
 
-// storePage makes w the open window, published up to its position; nil: none is open. It comes before the page is sent:
-// see the package's documentation. A former leader gets errDeposed and sends nothing.
+// storePage makes w the open window, published up to its position; nil: none is open. It comes before the page is sent.
+// A former leader gets errDeposed.
 func (c *cursor) storePage(
 	ctx context.Context, w *window, page []record, also *pgx.Batch,
 ) (paused bool, err error) {
@@ -273,7 +273,7 @@ func (c *cursor) storePage(
 	return paused, nil
 }
 
-// guarded runs statements if this relay leads, in a transaction that keeps a successor out until its end.
+// guarded runs statements if this relay leads. A successor waits until they have ended.
 func (c *cursor) guarded(ctx context.Context, statements *pgx.Batch, ends plan) error {
 	_, _, err := c.change(ctx, statements, ends, `epoch = epoch`)
 	return err
@@ -286,8 +286,8 @@ where epoch = $1 returning pg_current_xact_id(), paused_at is not null`
 // perStatement is added to the timeout for each statement of a batch: a heal may have a million.
 const perStatement = 10 * time.Millisecond
 
-// change sets columns of the cursor row, if this relay leads, with other statements in one transaction, if there are
-// any. The arguments begin with $3.
+// change sets columns of the cursor row if this relay leads, with other statements in one transaction. The arguments
+// begin with $3.
 func (c *cursor) change(
 	ctx context.Context, also *pgx.Batch, ends plan, set string, args ...any,
 ) (xid uint64, paused bool, err error) {
@@ -320,7 +320,7 @@ func (c *cursor) change(
 	return xid, paused, nil
 }
 
-// IsPublished is the SQL condition that the cursor c has passed the row o. Held and discarded rows are passed too.
+// IsPublished is the SQL condition that the cursor c has passed the row o, published, held or discarded.
 const IsPublished = `(pg_visible_in_snapshot(o.xid, c.done)
     or coalesce(o.position <= c.win_pos and pg_visible_in_snapshot(o.xid, c.win), false))`
 

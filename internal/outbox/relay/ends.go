@@ -16,21 +16,21 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Log is a publisher whose log can be read. With one, the relay notices when the database or the log went back, and
-// heals it. The relay must be the only writer of its topics.
+// Log is a publisher whose log can be read. With one, the relay heals a database and a log that went back. It must be
+// the only writer of its topics.
 type Log interface {
 	// PublishAcked publishes until ctx ends. The context of each acknowledged message then has its record's place, as
 	// an [event.Origin]. repeated reports that a record may be on the log twice. See [FailedIndexes] for the error.
 	PublishAcked(ctx context.Context, topic string, msgs ...*message.Message) (repeated bool, err error)
 	// PartitionOf returns the partition of a key in a topic with so many.
 	PartitionOf(key string, partitions int32) int32
-	// EachEnd calls each for every partition of the topics, with the offset of its first record and the one behind its
-	// last, or with an error; partition -1 is a whole topic.
+	// EachEnd calls each for every partition of the topics, with the offsets of its first record and behind its last, or
+	// with an error; partition -1 is a whole topic.
 	EachEnd(
 		ctx context.Context, topics []string, each func(topic string, partition int32, start, end int64, err error),
 	) error
-	// ReadLog returns at least the first record of a partition from one offset on and before another. Their messages
-	// have their place in the context.
+	// ReadLog returns at least the first of a partition's records from one offset to before another. The messages have
+	// their places in their contexts.
 	ReadLog(ctx context.Context, topic string, partition int32, from, to int64) ([]*message.Message, error)
 }
 
@@ -64,8 +64,8 @@ type storedEnd struct {
 	From     *int64 `json:"from,omitempty"` // the rows above this position are sent again; nil: the partition is not ill
 }
 
-// end is a partition of the log. It is ready to be published to, or to be looked at (look.go). A look finds that it is
-// ready, or ill: then passes heal it (heal.go, pass.go).
+// end is a partition of the log. It is ready to be published to, or must be looked at. A look finds that it is ready, or
+// ill: then passes heal it.
 type end struct {
 	topicPartition
 	stored      storedEnd
@@ -186,8 +186,8 @@ func (e *end) doubt(need int64, lost bool) {
 	e.ready, e.unread, e.need, e.hasLoss, e.err = false, true, need, e.hasLoss || lost, errNotClean
 }
 
-// readyOrPark looks at the partitions of a page, and parks keys whose partitions cannot be looked at. A look may give rows
-// other versions: then the page must be read again.
+// readyOrPark looks at the partitions of a page, and parks keys whose partitions do not answer. changed: rows may have
+// other versions, so the page must be read again.
 func (l *leader) readyOrPark(ctx context.Context, page []record) (settled settlement, changed bool, err error) {
 	began, pauses := time.Now(), failure.Backoff{Min: l.cfg.retryMin, Max: l.cfg.retryMax}
 	for attempt := 1; ; attempt++ {
@@ -240,10 +240,10 @@ func (l *leader) makeReadyFor(ctx context.Context, records []record) (changed bo
 	return l.ends.changes != before, err
 }
 
-// plan has an end for each partition, as the cursor row is to have it.
+// plan is the ends that the cursor row is to have.
 type plan map[topicPartition]storedEnd
 
-// plan is the plan for the time when the records are sent. The point of an ill partition stays as it was.
+// plan is for the time when the records are sent. The point of an ill partition stays as it was.
 func (e *ends) plan(records []record) plan {
 	if e == nil {
 		return nil

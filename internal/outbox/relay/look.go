@@ -38,7 +38,7 @@ type finding struct {
 	isLast bool // no pass follows
 }
 
-// look returns a finding for each partition that answers and is not ready. The others keep their error.
+// look returns a finding for each partition that answers and is not ready.
 func (l *leader) look(ctx context.Context, topics []string) (looked []*finding, err error) {
 	found, err := l.askEnds(ctx, topics)
 	if l.conn.IsClosed() {

@@ -64,20 +64,26 @@ type storedEnd struct {
 	From     *int64 `json:"from,omitempty"` // the rows above this position are sent again; nil: the partition is not ill
 }
 
-// end is a partition of the log. It is ready to be published to, or must be looked at. A look finds that it is ready, or
-// ill: then passes heal it.
+// end is a partition of the log.
 type end struct {
 	topicPartition
 	stored      storedEnd
-	known, time int64 // the end, and when the record below it was appended
+	state       endState
+	known, time int64 // the end behind all records that are done with, and when the last one was appended
 	need        int64 // an end below it was lost, or never written
-	looked      bool  // known is the end behind all records that are done with
-	ready       bool
-	unread      bool // the log may have records below its end that no look has read
-	hasLoss     bool // an acknowledged record is gone
-	isReported  bool // a line reports the loss, and no pass has healed it yet
-	err         error
+	hasLoss     bool  // an acknowledged record is gone
+	isReported  bool  // a line reports the loss, and no pass has healed it yet
+	err         error // why it is not ready
 }
+
+type endState int
+
+const (
+	endUnseen   endState = iota // no look has succeeded
+	endDoubtful                 // the next look reads the records above the last right point again
+	endIll                      // passes send its rows and lost events again
+	endReady                    // to be published to; an ill one for which no row has to be sent waits for a page
+)
 
 type ends struct {
 	log    Log
@@ -145,7 +151,7 @@ func (l *leader) loadEnds(ctx context.Context) error {
 func (e *ends) add(p topicPartition) *end {
 	found := e.of[p]
 	if found == nil {
-		found = &end{topicPartition: p, unread: !e.isBaseline, err: errNotLooked}
+		found = &end{topicPartition: p, err: errNotLooked}
 		e.of[p] = found
 	}
 	return found
@@ -176,14 +182,14 @@ func (e *ends) whyNotReady(r *record) error {
 		return nil
 	case e.place(r) == nil:
 		return cmp.Or(e.failed[r.Topic], errNotLooked)
-	case !r.end.ready:
+	case r.end.state != endReady:
 		return cmp.Or(e.failed[r.Topic], r.end.err, errNotLooked)
 	}
 	return nil
 }
 
 func (e *end) doubt(need int64, lost bool) {
-	e.ready, e.unread, e.need, e.hasLoss, e.err = false, true, need, e.hasLoss || lost, errNotClean
+	e.state, e.need, e.hasLoss, e.err = endDoubtful, need, e.hasLoss || lost, errNotClean
 }
 
 // readyOrPark looks at the partitions of a page, and parks keys whose partitions do not answer. changed: rows may have
@@ -201,7 +207,7 @@ func (l *leader) readyOrPark(ctx context.Context, page []record) (settled settle
 		waits := false
 		for i := range page {
 			r := &page[i]
-			if why := l.ends.whyNotReady(r); why != nil && (r.end == nil || !r.end.looked) {
+			if why := l.ends.whyNotReady(r); why != nil && (r.end == nil || r.end.state == endUnseen) {
 				unseen, reasons = append(unseen, *r), append(reasons, why)
 				waits = waits || l.parked[r.key()] == 0
 			}
@@ -250,7 +256,7 @@ func (e *ends) plan(records []record) plan {
 	}
 	n := map[*end]int64{}
 	for i := range records {
-		if p := records[i].end; p != nil && (p.ready || records[i].resent) {
+		if p := records[i].end; p != nil && (p.state == endReady || records[i].resent) {
 			n[p]++
 		}
 	}
@@ -260,9 +266,9 @@ func (e *ends) plan(records []record) plan {
 		switch {
 		case next.From != nil:
 			next.Expected = max(p.need, p.known) + n[p]
-		case p.ready:
+		case p.state == endReady:
 			next = storedEnd{End: p.known, Time: p.time, Expected: p.known + n[p]}
-		case p.looked:
+		case p.state != endUnseen:
 			next = storedEnd{End: p.known, Time: p.time, Expected: max(next.Expected, p.known)}
 		}
 		all[name] = next
@@ -342,7 +348,7 @@ func (e *end) account(call *publishCall, indexes []int) {
 	case len(offsets) > 0:
 		e.known, e.time = e.known+int64(len(offsets)), latest.UnixMilli()
 		if e.stored.From != nil {
-			e.need, e.ready = max(e.need, e.known), false
+			e.state, e.need = endIll, max(e.need, e.known)
 		}
 	}
 	notClean := e.err

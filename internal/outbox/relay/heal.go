@@ -48,7 +48,7 @@ func (e *ends) unreadyTopics() (topics []string) {
 		}
 	}
 	for p, end := range e.of {
-		if !end.ready {
+		if end.state != endReady {
 			topics = append(topics, p.topic)
 		}
 	}
@@ -62,7 +62,7 @@ func (l *leader) compareEnds(ctx context.Context) {
 	}
 	found, _ := l.askEnds(ctx, slices.Collect(maps.Keys(l.ends.counts)))
 	for _, f := range found {
-		if f.ready && f.known != f.to {
+		if f.state == endReady && f.known != f.to {
 			f.doubt(max(f.stored.Expected, f.known), f.to < f.known)
 		}
 	}
@@ -171,9 +171,9 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 		f.report()
 	}
 	for _, f := range looked {
-		f.known, f.time, f.looked, f.unread, f.hasLoss, f.err = f.to, f.lastAt, true, false, false, nil
-		if f.ready = f.stored.From == nil; f.ready {
-			f.need = f.to
+		f.known, f.time, f.hasLoss, f.err = f.to, f.lastAt, false, nil
+		if f.state = endIll; f.stored.From == nil {
+			f.state, f.need = endReady, f.to
 		}
 	}
 	if len(lost) == 0 {
@@ -190,14 +190,14 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 // diagnose returns the partition's end as the look has it. A partition with a From is ill.
 func (f *finding) diagnose() storedEnd {
 	f.wasWell = f.stored.From == nil
-	f.isLoss = f.hasLoss || f.looked && f.to < f.known
+	f.isLoss = f.hasLoss || f.state != endUnseen && f.to < f.known
 	isIll := f.isLoss || !f.isSure || f.to < f.need || !f.wasWell || len(f.unknown) > 0
 	if !isIll {
 		return storedEnd{End: f.to, Time: f.lastAt, Expected: max(f.stored.Expected, f.to)}
 	}
 	next := f.stored
 	next.Expected = max(f.need, f.to)
-	if f.unread && (f.wasWell || f.point.Position < *f.stored.From) {
+	if f.state != endIll && (f.wasWell || f.point.Position < *f.stored.From) {
 		next.From = new(f.point.Position)
 		f.isLoss = f.isLoss || !f.isSure && !f.isReported
 	}

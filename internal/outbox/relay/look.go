@@ -45,13 +45,16 @@ func (l *leader) look(ctx context.Context, topics []string) (looked []*finding, 
 		return nil, err
 	}
 	for _, f := range found {
-		if f.ready {
-			continue
+		if f.state == endIll && f.to < f.known { // a point may be gone with what was lost
+			f.state = endDoubtful
 		}
-		if f.unread = f.unread || f.to < f.known; f.unread { // a point may be gone with what was lost
-			err = f.examine(ctx)
-		} else {
+		switch {
+		case f.state == endReady:
+			continue
+		case f.state == endIll, l.ends.isBaseline:
 			f.isSure, err = true, f.readLast(ctx)
+		default:
+			err = f.examine(ctx)
 		}
 		if l.conn.IsClosed() {
 			return nil, err

@@ -235,7 +235,10 @@ func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlem
 	}
 	for i := range taken {
 		if p := taken[i].end; p != nil && p.stored.From != nil {
-			p.ready, p.need, p.err = false, max(p.need, p.known), errNotClean
+			p.need, p.err = max(p.need, p.known), errNotClean
+			if p.state == endReady {
+				p.state = endIll
+			}
 			l.ends.lookAt = time.Time{}
 		}
 	}

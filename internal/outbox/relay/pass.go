@@ -239,7 +239,7 @@ func (p *pass) endPass(ctx context.Context) (again bool, err error) {
 		switch n := p.sent[f.end]; {
 		case !p.has(f.end): // its next look begins another pass
 		case n == 0:
-			f.ready = true // a page comes first
+			f.state = endReady // a page comes first
 		case f.isLast:
 			ends[f.topicPartition] = storedEnd{End: f.known, Time: f.time, Expected: f.known}
 			healed, records = append(healed, f), records+n

@@ -51,7 +51,7 @@ func (l *leader) refuse(ctx context.Context, looked []*finding) error {
 
 func (e *ends) hasAllOf(looked []*finding) bool {
 	for _, p := range e.of {
-		if !p.ready && !slices.ContainsFunc(looked, func(f *finding) bool { return f.end == p }) {
+		if p.state != endReady && !slices.ContainsFunc(looked, func(f *finding) bool { return f.end == p }) {
 			return false
 		}
 	}

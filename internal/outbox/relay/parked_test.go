@@ -402,20 +402,15 @@ func TestAFlushReadsWhatItsLookHasHeld(t *testing.T) {
 	w := newWorld(t, 1)
 	w.cfg.patience, w.cfg.attempts, w.cfg.parkedRetryMax = time.Nanosecond, 1, time.Nanosecond
 	w.lead()
-	refused := "2"
-	w.log.before = func(m *message.Message) error {
-		if m.Metadata[event.HeaderVersion] == refused {
-			return refusedError{errors.New("too large")}
-		}
-		return nil
-	}
+	tooLarge := refusedError{errors.New("too large")}
+	w.log.before = failing(event.HeaderVersion, "2", tooLarge)
 	w.produce("a", "a")
 	require.Equal(t, int64(1), w.count(`select count(*) from outbox_held`))
 	w.log.cut(0, 0)
 	for _, p := range w.ends.of {
 		p.doubt(p.known, true)
 	}
-	refused, w.flushAt = "1", time.Time{}
+	w.log.before, w.flushAt = failing(event.HeaderVersion, "1", tooLarge), time.Time{}
 	_, err := w.flushParked(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, w.log.end(0), "version 2 waits for version 1")

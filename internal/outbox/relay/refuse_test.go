@@ -79,12 +79,7 @@ func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
 	w.consumer.consume()
 	w.goBack("backup")
 	w.add("a", "b")
-	w.log.asked = func(p int32) error {
-		if p == 0 {
-			return errNotSent
-		}
-		return nil
-	}
+	w.log.asked = silent(0)
 	w.lead()
 	w.await(func() bool { return w.log.end(1) >= 3 })
 	require.Equal(t, int64(1), w.log.end(0))
@@ -298,12 +293,7 @@ func TestAPartitionThatTakesNothingHoldsUpNoOtherHeal(t *testing.T) {
 			w.leadAndSettle()
 			w.log.cut(0, 0)
 			w.log.cut(1, 0)
-			w.log.before = func(m *message.Message) error {
-				if m.Metadata[event.KeyMetadata] == key {
-					return errNotSent
-				}
-				return nil
-			}
+			w.log.before = failing(event.KeyMetadata, key, errNotSent)
 			w.lead()
 			w.add("a", "b", "c", "d")
 			w.await(func() bool { return w.count(`select count(*) from outbox_held`) == 2 && w.log.end(1) >= 4 })
@@ -357,12 +347,7 @@ func TestASilentPartitionEndsNoRefusal(t *testing.T) {
 	const refused = `select count(*) from outbox_cursor where refused like 'events_unknown:%'`
 	require.Equal(t, int64(1), w.count(refused))
 
-	w.log.asked = func(p int32) error {
-		if p == 0 {
-			return errNotSent
-		}
-		return nil
-	}
+	w.log.asked = silent(0)
 	w.produce("b")
 	w.leadAndSettle()
 	require.Equal(t, int64(1), w.count(refused))

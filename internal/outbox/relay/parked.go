@@ -259,12 +259,9 @@ where o.position = any ($1) and exists (select from public.outbox_lost l
 // planReleased is the plan after held rows were published. In an ill partition their offsets may be below a consumer's:
 // the next passes send them, too. So do passes if lost events of the key have to follow.
 func (l *leader) planReleased(ctx context.Context, taken []record) (plan, error) {
-	if l.ends == nil {
-		return nil, nil
-	}
-	plan := l.ends.plan(nil)
-	if len(taken) == 0 {
-		return plan, nil
+	ends := l.ends.plan(nil)
+	if l.ends == nil || len(taken) == 0 {
+		return ends, nil
 	}
 	positions := make([]int64, len(taken))
 	for i := range taken {
@@ -281,14 +278,14 @@ func (l *leader) planReleased(ctx context.Context, taken []record) (plan, error)
 		if r.end == nil {
 			continue
 		}
-		p, from := plan[r.end.topicPartition], r.Position-1
-		switch {
-		case p.From != nil:
-			p.From = new(min(*p.From, from))
-		case slices.Contains(beforeLost, r.Position):
-			p.From = &from
+		next := ends[r.end.topicPartition]
+		if next.From == nil && !slices.Contains(beforeLost, r.Position) {
+			continue
 		}
-		plan[r.end.topicPartition] = p
+		if next.From == nil || r.Position <= *next.From {
+			next.From = new(r.Position - 1)
+		}
+		ends[r.end.topicPartition] = next
 	}
-	return plan, nil
+	return ends, nil
 }

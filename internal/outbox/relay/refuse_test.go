@@ -192,7 +192,7 @@ func TestAnotherProducerHoldsUpItsPartitionOnly(t *testing.T) {
 // An older edition's database has no ends.
 func TestTheFirstLeaderTakesTheEndsAsTheyAre(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1)
+	w := newWorld(t, 2)
 	w.add("a")
 	w.exec(`update outbox_cursor set ends = null; `)
 	w.exec(`delete from outbox_point`)
@@ -205,6 +205,11 @@ func TestTheFirstLeaderTakesTheEndsAsTheyAre(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(5), w.log.end(0), "it waits for the records of an older leader")
 	w.ends.landed = time.Time{}
+	w.log.asked = silent(1)
+	_, err = w.round(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, int64(1), w.count(`select count(*) from outbox_cursor where ends is null`), "of all partitions")
+	w.log.asked = nil
 	w.await(func() bool { return w.log.end(0) == 6 })
 	w.settle()
 	require.Equal(t, int64(6), w.log.end(0))

@@ -28,14 +28,14 @@ var ErrVersionConflict = errors.New("outbox: version is not the key's next")
 // Add adds the events to the caller's transaction, in one round trip. The relay publishes them after the commit, those
 // of one key and topic in the order of their versions. It publishes none after a rollback.
 //
-// Add locks the keys of the events until the transaction ends, in the order of topic and key. Transactions that call it
-// more than once, for several keys each, may deadlock (40P01).
+// Add locks the keys of the events until the transaction ends, in the order of topic and key. Transactions with several
+// calls may deadlock (40P01).
 //
 // An event without a version gets its key's next one. A version that the caller names must be the next one.
 //
 // The same event again under an id that the caller gives adds no row ([Added.Repeated]): source, type, topic, key,
-// payload and the named version are equal. [Config.OnConflict] decides about a different event. The relay deletes a
-// given id after relay.Config.IDRetention. Two transactions that give one id wait for each other.
+// payload and the named version are equal. [Config.OnConflict] decides about a different event. Two transactions that
+// give one id wait for each other. The relay deletes a given id after relay.Config.IDRetention.
 //
 // Under the context of an inbox handler, an event carries the handled event's trace and correlation id, and its id as
 // causation id.
@@ -51,8 +51,8 @@ func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...event.Event) ([]A
 
 // Queue is [Outbox.Add] for one event, in a batch that the caller sends on its transaction.
 //
-// Errors: [*EventError] with no statement queued. The results of the batch have the other errors of Add, and the
-// [*EventError] of a conflicting id; later statements of the batch may have run then, so roll back.
+// Errors: [*EventError] with no statement queued. The results of the batch have the other errors of Add, and that of a
+// conflicting id: roll back then.
 func (o *Outbox) Queue(ctx context.Context, b *pgx.Batch, e event.Event) error {
 	entries, err := o.prepare(ctx, []event.Event{e})
 	if err != nil {
@@ -168,7 +168,7 @@ func (o *Outbox) countAdded(e *entry) {
 }
 
 // The upsert locks the key's row before the event gets a position, and reads its committed version, even after a wait.
-// No row from it means a version that is not the next one.
+// It returns no row for a version that is not the next one.
 const insertSQL = `
 with counted as (
     insert into public.outbox_key as k (topic, key, version)

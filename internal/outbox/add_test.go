@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -207,19 +206,6 @@ func TestAddTakesTheLargestEvent(t *testing.T) {
 	e.Source = "/test"
 	e.Data = make([]byte, defaultMaxEventBytes-headerBytes-2*len(e.Key)-len(e.Source)-len(e.Type))
 	require.Equal(t, int64(1), commit(t, o, pool, e)[0].Version)
-}
-
-func TestAddMany(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
-	events := make([]event.Event, 3000)
-	for i := range events {
-		events[i] = newEvent(fmt.Sprint(i % 700))
-	}
-	added := commit(t, o, pool, events...)
-	for i, a := range added {
-		require.Equal(t, int64(i/700+1), a.Version)
-	}
 }
 
 func TestNewRefusesASizeBrokersRefuse(t *testing.T) {

@@ -235,19 +235,6 @@ func TestAnIDUnderWayIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAnIDIsOneAcrossTablePartitions(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
-	e := givenEvent()
-	commit(t, o, pool, e)
-	number(t, pool, `select setval('outbox_position_seq', 1000005)`)
-	e.Data = []byte(`{"n":2}`)
-	requireIDConflict(t, inTx(t, pool, func(tx pgx.Tx) error {
-		_, err := o.Add(t.Context(), tx, e)
-		return err
-	}))
-}
-
 func TestAConflictMayBeOnlyLogged(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)

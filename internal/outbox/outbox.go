@@ -15,8 +15,7 @@ import (
 type Config struct {
 	// Source is the source of events that name no other, such as "/twinbox/customer".
 	Source string
-	// MaxEventBytes limits an event with its headers. Default 900,000, at most 1,000,000: a client sends 1,000,000 by
-	// default, and a broker takes 1,048,588 with the frame of a batch.
+	// MaxEventBytes limits an event with its headers. Default 900,000, at most 1,000,000, as clients send by default.
 	MaxEventBytes int
 	// Validate checks the payload. Its error is wrapped in an [EventError]. Optional.
 	Validate func(event.Event) error

@@ -40,19 +40,6 @@ func TestPublisherAddsToTheTransaction(t *testing.T) {
 	require.Equal(t, int64(2), number(t, pool, `select max(version) from outbox where key = 'k'`))
 }
 
-func TestPublisherReportsAConflict(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
-	tx := begin(t, pool)
-	p, err := o.Publisher(t.Context(), tx)
-	require.NoError(t, err)
-	second, third := testMessage("k"), testMessage("l")
-	second.Metadata[event.HeaderVersion] = "2"
-	require.ErrorIs(t, p.Publish(testTopic, third, second), ErrVersionConflict)
-	require.NoError(t, tx.Commit(t.Context()))
-	require.Zero(t, number(t, pool, `select count(*) from outbox`))
-}
-
 // watermill-sql inserts under context.Background; the caller's deadline must apply.
 func TestPublisherCarriesTheContext(t *testing.T) {
 	t.Parallel()
@@ -132,22 +119,4 @@ func TestPublisherTakesPlainMessages(t *testing.T) {
 		require.EqualValues(t, 1, number(t, pool, `select count(*) from outbox
 			where event_type = topic and headers = jsonb_build_object('ce_messageid', $1::text)`, id))
 	}
-}
-
-func TestADecoratorDescribesMessages(t *testing.T) {
-	t.Parallel()
-	pool, o := newDatabase(t), newOutbox(t)
-	decorate := message.MessageTransformPublisherDecorator(func(m *message.Message) {
-		m.Metadata[event.HeaderType], m.Metadata[event.HeaderVersion] = "of.decorator", "1"
-		m.Metadata[event.KeyMetadata] = "key of " + m.UUID
-	})
-	tx, msg := begin(t, pool), plain(uuid.NewString())
-	p, err := o.Publisher(t.Context(), tx)
-	require.NoError(t, err)
-	p, err = decorate(p)
-	require.NoError(t, err)
-	require.NoError(t, p.Publish(testTopic, msg))
-	require.NoError(t, tx.Commit(t.Context()))
-	require.EqualValues(t, 1, number(t, pool, `select count(*) from outbox
-		where event_type = 'of.decorator' and version = 1 and key = 'key of ' || event_id::text`))
 }

@@ -37,11 +37,10 @@ const maxNameBytes = 255
 //
 // The name is for [Cancel], and is in [HeaderScheduledName]. Scheduling under a name again replaces the event.
 //
-// An event is added some milliseconds after it is due, later while no relay leads, or while a transaction holds its key
-// or its name.
+// An event is added some milliseconds after it is due, later while no relay leads or a transaction holds its key or its
+// name. A new key is locked until the transaction ends. The event may name neither its id nor its version.
 //
-// A new key is locked until the transaction ends. The event may name neither its id nor its version. Errors:
-// [*EventError] with no event stored; else the database's.
+// Errors: [*EventError] with no event stored; else the database's.
 func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, e event.Event) error {
 	at := time.Now().Add(due.after)
 	if due.at != nil {
@@ -110,7 +109,7 @@ with locked as (
 )
 select array_agg(topic), array_agg(key) from locked`
 
-// A key released while lockDueSQL ran may be locked with its second event only: this takes both, in order.
+// A key that was released while lockDueSQL ran may be locked with its second event only: this takes both, in order.
 const takeDueSQL = `
 with due as (
     select name from public.outbox_scheduled

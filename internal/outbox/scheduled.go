@@ -35,7 +35,7 @@ func Scheduled(ctx context.Context, db interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }, topic, key string, limit int,
 ) ([]ScheduledEvent, error) {
-	rows, _ := db.Query(ctx, listScheduledSQL, topic, key, limit) // its error is that of the rows
+	rows, _ := db.Query(ctx, listScheduledSQL, topic, key, limit)
 	events, err := pgx.CollectRows(rows, pgx.RowToStructByPos[ScheduledEvent])
 	if err != nil {
 		return nil, fmt.Errorf("list scheduled events: %w", err)
@@ -50,7 +50,7 @@ returning ` + scheduledColumns
 // Cancel deletes the scheduled event of that name, in the caller's transaction, and returns it. It returns nil if the
 // event was never scheduled, was cancelled, or has been added. It waits while the event is being added.
 func Cancel(ctx context.Context, tx pgx.Tx, name string) (cancelled *ScheduledEvent, err error) {
-	rows, _ := tx.Query(ctx, cancelSQL, name) // its error is that of the rows
+	rows, _ := tx.Query(ctx, cancelSQL, name)
 	cancelled, err = pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByPos[ScheduledEvent])
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return nil, fmt.Errorf("cancel scheduled event: %w", err)

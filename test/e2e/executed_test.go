@@ -39,7 +39,7 @@ var executed = []string{
 const (
 	maxSignupFunctions = 280
 	maxSignupFiles     = 67
-	maxWalkFunctions   = 78 // of them 16 compare the acknowledgements with the ends of the log
+	maxWalkFunctions   = 62 // of them 13 compare the acknowledgements with the ends of the log
 	maxBatchFunctions  = 56
 )
 

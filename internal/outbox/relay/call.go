@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,12 +24,10 @@ var (
 // publishCall is the publishing of some records. It may outlive its session; the next call waits for its end.
 type publishCall struct {
 	*Relay
-	log     Log // nil: the publisher gets one message at a time
-	results []error
-	ended   chan struct{}
-
+	results  []error // nil: taken
 	places   []*event.Origin
 	repeated atomic.Bool // the log may have some of them twice
+	ended    chan struct{}
 }
 
 func (c *publishCall) wait(d time.Duration) error {
@@ -48,7 +47,6 @@ func (r *Relay) start(ctx context.Context, records []record) *publishCall {
 		Relay: r, ended: make(chan struct{}),
 		results: make([]error, len(records)), places: make([]*event.Origin, len(records)),
 	}
-	c.log, _ = r.cfg.Publisher.(Log)
 	r.call = c
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), r.cfg.PublishTimeout, errPublishTimeout)
 	go func() {
@@ -85,15 +83,22 @@ func (c *publishCall) publishTopic(ctx context.Context, topic string, records []
 		messages[i] = records[index].message()
 	}
 	end := c.cfg.Spans.Send(topic, events)
-	publish := c.publishSingly
-	if c.log != nil {
-		publish = c.publishTogether
+	publish := singly{c.cfg.Publisher}.PublishAcked
+	if log, is := c.cfg.Publisher.(Log); is {
+		publish = log.PublishAcked
 	}
-	failures := publish(ctx, topic, messages)
+	repeated, err := publish(ctx, topic, messages...)
+	if repeated {
+		c.repeated.Store(true)
+	}
+	partial, isPartial := errors.AsType[FailedIndexes](err)
 	var first error
 	failed := map[string]bool{}
 	for i, index := range indexes {
-		why, key := failures[i], events[i].Key
+		why, key := err, events[i].Key
+		if isPartial {
+			why = partial.FailedIndexes()[i]
+		}
 		if failed[key] {
 			why = errBehind
 		}
@@ -112,38 +117,35 @@ func (c *publishCall) publishTopic(ctx context.Context, topic string, records []
 	end(first)
 }
 
-func (c *publishCall) publishTogether(ctx context.Context, topic string, messages []*message.Message) map[int]error {
-	repeated, err := c.log.PublishAcked(ctx, topic, messages...)
-	if repeated {
-		c.repeated.Store(true)
-	}
-	if partial, is := errors.AsType[FailedIndexes](err); is {
-		return partial.FailedIndexes()
-	}
-	failures := map[int]error{}
-	for i := range messages {
-		failures[i] = err
-	}
-	return failures
-}
+// singly gives a publisher that is no [Log] one message per call: an error is of that message.
+type singly struct{ message.Publisher }
 
-// publishSingly gives a publisher that reports no indexes one message per call: an error is of that message.
-func (c *publishCall) publishSingly(ctx context.Context, topic string, messages []*message.Message) map[int]error {
-	failures, failed := map[int]error{}, map[string]bool{}
-	for i, m := range messages {
+func (p singly) PublishAcked(ctx context.Context, topic string, msgs ...*message.Message) (repeated bool, err error) {
+	failed, stopped := failedIndexes{}, map[string]bool{}
+	for i, m := range msgs {
 		key := m.Metadata.Get(event.KeyMetadata)
 		switch {
-		case failed[key]:
+		case stopped[key]:
 			continue
 		case ctx.Err() != nil:
-			failures[i] = unfinishedError{context.Cause(ctx)}
+			err = unfinishedError{context.Cause(ctx)}
 		default:
-			failures[i] = c.cfg.Publisher.Publish(topic, m)
+			err = p.Publish(topic, m)
 		}
-		failed[key] = failures[i] != nil
+		if err != nil {
+			failed[i], stopped[key] = err, true
+		}
 	}
-	return failures
+	if len(failed) == 0 {
+		return false, nil
+	}
+	return false, failed
 }
+
+type failedIndexes map[int]error
+
+func (f failedIndexes) Error() string                { return fmt.Sprintf("%d messages failed", len(f)) }
+func (f failedIndexes) FailedIndexes() map[int]error { return f }
 
 func classOf(why error) string {
 	switch {

@@ -61,7 +61,7 @@ func checkServer(ctx context.Context, conn *pgx.Conn) error {
 }
 
 func (e *CheckError) ask(ctx context.Context, conn *pgx.Conn, sql string, args ...any) error {
-	rows, _ := conn.Query(ctx, sql, args...) // its error is that of the rows
+	rows, _ := conn.Query(ctx, sql, args...)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Problem])
 	e.Problems = append(e.Problems, found...)
 	return err

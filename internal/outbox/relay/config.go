@@ -22,18 +22,17 @@ import (
 type Config struct {
 	// Connect opens connections to the primary, not through a pooler of transactions.
 	Connect func(context.Context) (*pgx.Conn, error)
-	// Publisher takes the events. Its nil means that they are durably taken, in the order of the call. For its errors
-	// see [Permanent] and [Unfinished]. A [Log] gets a page of a topic per call, and the relay also heals; any other
-	// publisher gets one event per call.
+	// Publisher takes the events; nil means durably, in the order of the call. For its errors see [Permanent] and
+	// [Unfinished]. A [Log] gets a page of a topic per call, any other publisher one event.
 	Publisher message.Publisher
-	// Destination is the state of the publisher's server. While it is down no key is parked. Optional.
+	// Destination is the state of the publisher's server. Optional.
 	Destination Destination
 
 	// Wake is [outbox.Outbox.Wake], or nil if this process adds no events.
 	Wake <-chan struct{}
-	// Listen lets a follower notify the leader of this process's commits, at most 50 times a second.
+	// Listen lets a follower notify the leader of this process's commits.
 	Listen bool
-	// Scheduled adds scheduled events when they are due. Without it they wait for a leader that has one.
+	// Scheduled adds scheduled events that are due. Without it they wait for a leader that has one.
 	Scheduled *outbox.Outbox
 	// PollMax is the longest pause between two looks at the database. Default 250 ms.
 	PollMax time.Duration
@@ -50,27 +49,26 @@ type Config struct {
 	PartitionSize int64
 	// Retention is how long a published table partition is kept, for [Republish]. Default 72 h.
 	Retention time.Duration
-	// IDRetention is how long an id that a caller gave is remembered: at least as long as consumers remember ids.
-	// Default 240 h.
+	// IDRetention is how long a given id is remembered: at least as long as by consumers. Default 240 h.
 	IDRetention time.Duration
 
-	// Topics are looked at from the start of a leadership: a database that went back may not know them.
+	// Topics are looked at when a leadership begins: a database that went back may not know them.
 	Topics []string
-	// HealWithin is the age up to which events that only the log has are healed without a confirmation. Default 10 min.
+	// HealWithin is the age of lost events from which on a heal needs a confirmation. Default 10 min.
 	HealWithin time.Duration
-	// GroupTimeout is the session timeout of the consumers' groups. In a database that went back the relay waits that
-	// long, and at least twice PublishTimeout, before it looks at the log. Default 10 s.
+	// GroupTimeout is the consumers' session timeout. In a database that went back the relay waits that long before it
+	// looks at the log, and at least twice PublishTimeout. Default 10 s.
 	GroupTimeout time.Duration
 
-	// MaxSilence is how long no event may move before [Relay.Healthy] fails. Default one and a half times PublishTimeout.
+	// MaxSilence is how long no event may move before [Relay.Healthy] fails. Default 1.5 times PublishTimeout.
 	MaxSilence time.Duration
 	// Name identifies a leader in the cursor row. Default host and process id.
 	Name string
-	// Spans gives each call with an event of a sampled request a span. Default none.
+	// Spans makes a span for each call with an event of a sampled request. Default none.
 	Spans *event.Spans
-	// Log takes the relay's log records. Default none.
+	// Log: default none.
 	Log *slog.Logger
-	// Registerer takes the metrics. Optional.
+	// Registerer: optional.
 	Registerer prometheus.Registerer
 
 	pollMin    time.Duration // the pause after an event was found; it doubles up to PollMax
@@ -142,8 +140,8 @@ func (c Config) validate() error {
 	return e.Err()
 }
 
-// FailedIndexes is an error of a [Log] with the indexes of a call's failed messages. All others are taken. A key's
-// later messages must not have been taken before its first failed one.
+// FailedIndexes is an error of a [Log] with a call's failed messages. All others are taken. No message of a key may be
+// on the log before the key's first failed one.
 type FailedIndexes interface {
 	error
 	FailedIndexes() map[int]error
@@ -160,8 +158,7 @@ func isPermanent(err error) bool {
 	return is && p.Permanent()
 }
 
-// Unfinished is an error of a message that has not failed: the call ended before the answer. It is sent again, and its
-// key is not parked.
+// Unfinished is an error of a message whose call ended before the answer. It is sent again, and parks no key.
 type Unfinished interface {
 	error
 	Unfinished() bool
@@ -172,13 +169,13 @@ func isUnfinished(err error) bool {
 	return is && u.Unfinished()
 }
 
-// Destination is the state of the publisher's server; see [Config].
+// Destination is the state of the publisher's server.
 type Destination interface {
 	// Report takes a failure to send. It does not block.
 	Report(err error)
-	// Down is true while the server is known to be down.
+	// Down is true while the server is known to be down: then no key is parked.
 	Down() bool
-	// Pause waits for d, or until the server is back. It returns an error only when ctx has ended.
+	// Pause waits for d, or until the server is back. Its only error is that of ctx.
 	Pause(ctx context.Context, d time.Duration) error
 }
 

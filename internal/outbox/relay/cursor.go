@@ -14,8 +14,7 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// cursor is the row of outbox_cursor, loaded once per session. It is polled in autocommit: a snapshot taken inside a
-// transaction with an id shows that very transaction as ended.
+// cursor is the row of outbox_cursor, loaded once per session.
 type cursor struct {
 	conn            *pgx.Conn
 	epoch           int64
@@ -89,7 +88,7 @@ func (c *cursor) lead(ctx context.Context, name string) error {
 	return nil
 }
 
-// adoptSQL is one transaction. It writes some 100,000 rows a second, so a usual timeout would end it in a large outbox.
+// adoptSQL writes some 100,000 rows a second, so a usual timeout would end it in a large outbox.
 const adoptSQL = `
 set local statement_timeout = 0;
 select public.outbox_adopt_cluster() from public.outbox_cursor
@@ -113,8 +112,9 @@ type now struct {
 	nextDue *time.Duration // nil: none is scheduled
 }
 
-// pollSQL takes no transaction id, and its snapshot is taken before it runs: a row that is visible in the snapshot lies
-// at or below the head. "select last_value" would read a number that nextval is just about to give out.
+// pollSQL runs in autocommit: inside a transaction with an id the snapshot would show that transaction as ended. The
+// snapshot is taken before the statement runs, so a visible row lies at or below the head. "select last_value" would
+// read a number that nextval is about to give out.
 const pollSQL = `
 select pg_current_snapshot()::text, coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0), pg_backend_pid(),
     paused_at is not null, (select min(due_at) - clock_timestamp() from public.outbox_scheduled)
@@ -147,7 +147,7 @@ const repairSQL = `select public.outbox_repair_sequence($1)`
 
 // repairSequence forgets the landmarks first: without them a low sequence does no harm after a crash.
 func (c *cursor) repairSequence(ctx context.Context) (head int64, err error) {
-	if _, _, err := c.change(ctx, nil, setNoMarks); err != nil {
+	if _, _, err := c.change(ctx, nil, nil, setNoMarks); err != nil {
 		return 0, fmt.Errorf("forget landmarks: %w", err)
 	}
 	c.marks = landmarks{xids: []uint64{0}, heads: []int64{0}}
@@ -164,7 +164,7 @@ func (c *cursor) newest() snapshot {
 	return c.done
 }
 
-// next returns the open window, unless it is published, or the one behind it; nil if no transaction has ended since.
+// next returns the open window, unless it is published, or the one behind it. nil: no transaction has ended since.
 func (c *cursor) next(n now) *window {
 	if c.open != nil && !c.open.complete {
 		return c.open
@@ -234,13 +234,12 @@ func readRecords(ctx context.Context, db DB, sql string, args ...any) (page []re
 }
 
 const setWindow = `
-    done = $2::pg_snapshot, win = $3::pg_snapshot, win_pos = $4,
-    mark_x = $5::xid8[] || case when $7 then array[pg_current_xact_id()] else '{}' end,
-    mark_h = $6::bigint[] || case when $7 then array[$8::bigint] else '{}' end, head = $8,
-    up_to = $9, ends = coalesce($10::jsonb, ends)`
+    done = $3::pg_snapshot, win = $4::pg_snapshot, win_pos = $5,
+    mark_x = $6::xid8[] || case when $8 then array[pg_current_xact_id()] else '{}' end,
+    mark_h = $7::bigint[] || case when $8 then array[$9::bigint] else '{}' end, head = $9, up_to = $10`
 
-// storePage makes w the open window, published up to its position; nil: none is open. It comes before the page is sent:
-// see the package's documentation. A former leader gets errDeposed and sends nothing.
+// storePage makes w the open window, published up to its position; nil: none is open. It comes before the page is sent.
+// A former leader gets errDeposed.
 func (c *cursor) storePage(
 	ctx context.Context, w *window, page []record, also *pgx.Batch,
 ) (paused bool, err error) {
@@ -248,7 +247,6 @@ func (c *cursor) storePage(
 	if len(page) > 0 {
 		next.upTo = page[len(page)-1].Position
 	}
-	plan := c.ends.plan(page)
 	if c.open != nil && w != c.open {
 		next.done = c.open.snapshot
 	}
@@ -257,13 +255,13 @@ func (c *cursor) storePage(
 	if makesMark {
 		next.marks = c.marks.kept(next.done)
 	}
-	args := []any{next.done.text, nil, nil, next.marks.xids, next.marks.heads, makesMark, c.head, next.upTo, plan}
+	args := []any{next.done.text, nil, nil, next.marks.xids, next.marks.heads, makesMark, c.head, next.upTo}
 	if w != nil {
 		args[1], args[2] = w.text, w.position
 		next.stored = w.position
 	}
 	fault.Here("relay.store.before")
-	xid, paused, err := c.change(ctx, also, setWindow, args...)
+	xid, paused, err := c.change(ctx, also, c.ends.plan(page), setWindow, args...)
 	fault.Here("relay.store.after")
 	if err != nil {
 		return false, fmt.Errorf("store cursor: %w", err)
@@ -272,28 +270,35 @@ func (c *cursor) storePage(
 		next.marks.xids, next.marks.heads = append(next.marks.xids, xid), append(next.marks.heads, c.head)
 	}
 	*c = next
-	c.ends.apply(plan)
 	return paused, nil
 }
 
-// guarded runs a transaction if this relay leads, and keeps a successor out until its end.
-func (c *cursor) guarded(ctx context.Context, statements *pgx.Batch) error {
-	_, _, err := c.change(ctx, statements, `epoch = epoch`)
+// guarded runs statements if this relay leads. A successor waits until they have ended.
+func (c *cursor) guarded(ctx context.Context, statements *pgx.Batch, ends plan) error {
+	_, _, err := c.change(ctx, statements, ends, `epoch = epoch`)
 	return err
 }
 
 const changeSQL = `
-update public.outbox_cursor set %s where epoch = $1 returning pg_current_xact_id(), paused_at is not null`
+update public.outbox_cursor set ends = coalesce($2::jsonb, ends), %s
+where epoch = $1 returning pg_current_xact_id(), paused_at is not null`
 
-// change sets columns of the cursor row, with other statements in one transaction, if there are any. The arguments
-// begin with $2.
+// perStatement is added to the timeout for each statement of a batch: a heal may have a million.
+const perStatement = 10 * time.Millisecond
+
+// change sets columns of the cursor row if this relay leads, with other statements in one transaction. The arguments
+// begin with $3.
 func (c *cursor) change(
-	ctx context.Context, also *pgx.Batch, set string, args ...any,
+	ctx context.Context, also *pgx.Batch, ends plan, set string, args ...any,
 ) (xid uint64, paused bool, err error) {
-	ctx, cancel := withBatchTimeout(ctx, also)
+	if also == nil {
+		also = &pgx.Batch{}
+	}
+	limit := statementTimeout + time.Duration(also.Len())*perStatement
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), limit, errNoAnswer)
 	defer cancel()
-	sql, args := fmt.Sprintf(changeSQL, set), append([]any{c.epoch}, args...)
-	if also == nil || also.Len() == 0 {
+	sql, args := fmt.Sprintf(changeSQL, set), append([]any{c.epoch, ends}, args...)
+	if also.Len() == 0 {
 		err = c.conn.QueryRow(ctx, sql, args...).Scan(&xid, &paused)
 	} else {
 		err = pgx.BeginFunc(ctx, c.conn, func(tx pgx.Tx) error {
@@ -306,10 +311,16 @@ func (c *cursor) change(
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = errDeposed
 	}
-	return xid, paused, err
+	if err != nil {
+		return 0, false, err
+	}
+	for p, stored := range ends {
+		c.ends.of[p].stored = stored
+	}
+	return xid, paused, nil
 }
 
-// IsPublished is the SQL condition that the cursor c has passed the row o. Held and discarded rows are passed too.
+// IsPublished is the SQL condition that the cursor c has passed the row o, published, held or discarded.
 const IsPublished = `(pg_visible_in_snapshot(o.xid, c.done)
     or coalesce(o.position <= c.win_pos and pg_visible_in_snapshot(o.xid, c.win), false))`
 

@@ -11,21 +11,6 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-func TestCommittedRowsAreReadOnceInOrder(t *testing.T) {
-	t.Parallel()
-	for _, limit := range []int{1, 2, 100} {
-		o, pool := newOutbox(t), newDatabase(t)
-		r := newReader(t, pool, limit)
-		require.Empty(t, read(t, r))
-		commit(t, o, pool, newEvent("a"), newEvent("b"), newEvent("a"))
-		commit(t, o, pool, newEvent("b"), newEvent("c"))
-		require.Equal(t, []int64{1, 2, 3, 4, 5}, read(t, r))
-		require.Empty(t, read(t, r))
-		commit(t, o, pool, newEvent("a"))
-		require.Equal(t, []int64{6}, read(t, newReader(t, pool, limit)), "another session goes on")
-	}
-}
-
 func TestNoTransactionIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -96,24 +81,6 @@ func requireStored(t *testing.T, pool *pgxpool.Pool, r *reader) (heir *reader) {
 	known.conn, known.epoch, known.limit, known.head = loaded.conn, loaded.epoch, loaded.limit, loaded.head
 	require.Equal(t, known, loaded)
 	return heir
-}
-
-func TestTheStoredCursorIsTheOneInMemory(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
-	r := newReader(t, pool, 10)
-	commit(t, o, pool, newEvent("k"))
-	w, page, _, err := r.look(t.Context())
-	require.NoError(t, err)
-	require.Len(t, page, 1)
-	commit(t, o, pool, newEvent("k"))
-	_, err = r.store(t.Context(), w, nil)
-	require.NoError(t, err)
-	require.Equal(t, int64(1), r.marks.heads[len(r.marks.heads)-1])
-	r = requireStored(t, pool, r)
-	require.Equal(t, []int64{1, 2}, read(t, r))
-	require.Nil(t, r.open)
-	requireStored(t, pool, r)
 }
 
 func TestAWindowIsClosedWithTheNextOne(t *testing.T) {
@@ -205,7 +172,7 @@ func TestAStaleReaderChangesNothing(t *testing.T) {
 	written.Queue(`insert into public.outbox_held values ('t', 'k', 1)`)
 	_, err = advancing.store(t.Context(), advancing.open, written)
 	require.ErrorIs(t, err, errDeposed)
-	require.ErrorIs(t, advancing.guarded(t.Context(), written), errDeposed)
+	require.ErrorIs(t, advancing.guarded(t.Context(), written, nil), errDeposed)
 	require.Zero(t, number(t, pool, `select count(*) from outbox_held`))
 	require.Equal(t, []int64{1, 2, 3}, read(t, heir))
 }
@@ -296,28 +263,4 @@ func TestARowBecomesTheEventThatWasAdded(t *testing.T) {
 		require.Equal(t, want.Message().Payload, got[i].Message().Payload)
 		require.Equal(t, key{want.Topic, want.Key}, got[i].key())
 	}
-}
-
-func TestIsPublished(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
-	published := func() []int64 {
-		return columnOf[int64](t, pool,
-			`select position from outbox o, outbox_cursor c where `+IsPublished+` order by position`)
-	}
-	slow := begin(t, pool)
-	addIn(t, o, slow, "slow") // 1
-	addMany(t, o, pool, 5, 2) // 2 to 6
-	r := newReader(t, pool, 2)
-	require.Empty(t, published())
-	for _, want := range [][]int64{{}, {2, 3}, {2, 3, 4, 5}} {
-		_, err := r.step(t.Context(), func(record) {})
-		require.NoError(t, err)
-		require.ElementsMatch(t, want, published(), "a page is published when the next one is stored")
-	}
-	require.NoError(t, slow.Commit(t.Context()))
-	require.NoError(t, r.finish(t.Context()))
-	require.Equal(t, []int64{2, 3, 4, 5, 6}, published())
-	require.Equal(t, []int64{1}, read(t, r))
-	require.Equal(t, []int64{1, 2, 3, 4, 5, 6}, published())
 }

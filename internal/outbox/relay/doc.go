@@ -3,19 +3,18 @@
 //
 // # A round
 //
-// A transaction takes its id and its rows' positions before it commits, and commits follow neither order. So the relay
-// remembers a snapshot, done, in the row outbox_cursor: every row that is visible in it is published. The rows that
-// are visible in the present snapshot and not in done are the next window. No round waits for a running transaction:
-// its rows belong to a later window.
+// A transaction takes its id and its rows' positions before it commits, and commits follow neither order. So the row
+// outbox_cursor has a snapshot, done: every row that is visible in it is published. The rows that are visible in the
+// present snapshot and not in done are the next window. A running transaction's rows belong to a later window.
 //
-// The leader repeats these steps, each in autocommit on its one session:
+// The leader repeats these steps (lead.go), each in autocommit on its one session:
 //
 //  1. Poll: read the present snapshot C and the sequence's head H in one statement without a transaction id.
 //  2. Pick the window: the open one, unless it is published to its end; else the rows in C and not in the one before.
 //  3. Read a page: the window's next rows by position, up to 1,000 rows or 8 MiB.
 //  4. Store: win := C, win_pos := where the page begins. If another window was open, done := that window. The same
 //     update adds a landmark, repeats the epoch, and reports a pause.
-//  5. Send the page. A record that fails is sent again, or its key is parked (publish.go, parked.go).
+//  5. Publish the page. A record that fails is sent again, or its key is parked.
 //  6. Continue with step 1. The store of the next page records this one; a window at rest is closed after 25 ms.
 //
 // Before step 2 the leader adds scheduled events that are due, and sends held rows of parked keys.
@@ -43,32 +42,22 @@
 // A row of the window belongs to a transaction that was running in the snapshot before, or began after it. The newest
 // landmark with a lower id bounds its position. The lowest of these bounds is the start (snapshot.go).
 //
-// A sequence that was set back puts rows below all landmarks. The first poll that finds the head lower than before
-// forgets them, repairs the sequence, and scans the whole table. After a restore into another cluster the first leader
-// gives rows new transaction ids (outbox_adopt_cluster).
+// A sequence that was set back puts rows below all landmarks: the first poll that finds a lower head forgets them,
+// repairs the sequence, and scans the whole table. In another cluster the first leader gives rows new transaction ids.
 //
 // # What went back
 //
 // With a publisher that is a [Log], the relay finds events that the database lost, and records that the log lost
-// (docs/adr/0021-what-went-back-is-healed.md). A round has three more calls:
-//
-//  1. watchLog, at the start: it looks at partitions of the log whose end is not sure (look.go), and sends the rows and
-//     lost events of an ill one again (heal.go).
-//  2. plan, in the update that stores a page: where each partition of the log will end.
-//  3. account, behind a call: whether the acknowledged offsets are those that were planned.
+// (docs/adr/0021-what-went-back-is-healed.md). Pages need only ends.go: the update that stores a page also stores
+// where each partition of the log will end, and the acknowledged offsets are compared with that. heal.go begins where
+// an end is not sure: a look reads the log (look.go), may refuse (refuse.go), and passes send the rows and lost events
+// of an ill partition again (pass.go).
 //
 // # Who leads
 //
 // The leader's session holds an advisory lock, and idle_session_timeout ends the session of one that hangs. Each
 // leadership raises the epoch, and every change of the cursor repeats it. A former leader's last call may land late,
 // and doubled, but in order (docs/adr/0003-one-relay-leads.md).
-//
-// # Files
-//
-// A leader meets config, relay, session and check; lead has the rounds, cursor and snapshot the windows. A page goes
-// through publish, call and parked. scheduled and partitions are its chores. With a [Log], ends plans and compares,
-// look, refuse, heal and pass mend, and baseline takes over a log of an older edition. Operators use status, metrics,
-// keys, pause, lost and republish, with or without a leader.
 //
 // # Not guaranteed
 //
@@ -77,7 +66,6 @@
 // The relay cannot see manual writes: rows with their own xid or position, rows in a partition, another server's
 // changes applied to the table.
 //
-// A poll does not notice a sequence that was set back and has grown past the row's head again: its rows may be
-// published out of their key's order. After a restore that lost the sequence's value, a relay must lead before writers
-// start.
+// A sequence that was set back and has grown past the old head again is not noticed: its rows may be published out of
+// their key's order. After a restore that lost the sequence's value, a relay must lead before writers start.
 package relay

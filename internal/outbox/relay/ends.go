@@ -6,32 +6,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 )
 
-// Log is a publisher whose log can be read. With one, the relay notices when the database or the log went back, and
-// heals it. The relay must be the only writer of its topics.
+// Log is a publisher whose log can be read. With one, the relay heals a database and a log that went back. It must be
+// the only writer of its topics.
 type Log interface {
 	// PublishAcked publishes until ctx ends. The context of each acknowledged message then has its record's place, as
 	// an [event.Origin]. repeated reports that a record may be on the log twice. See [FailedIndexes] for the error.
 	PublishAcked(ctx context.Context, topic string, msgs ...*message.Message) (repeated bool, err error)
 	// PartitionOf returns the partition of a key in a topic with so many.
 	PartitionOf(key string, partitions int32) int32
-	// EachEnd calls each for every partition of the topics, with the offset of its first record and the one behind its
-	// last, or with an error; partition -1 is a whole topic.
+	// EachEnd calls each for every partition of the topics, with the offsets of its first record and behind its last, or
+	// with an error; partition -1 is a whole topic.
 	EachEnd(
 		ctx context.Context, topics []string, each func(topic string, partition int32, start, end int64, err error),
 	) error
-	// ReadLog returns at least the first record of a partition from one offset on and before another. Their messages
-	// have their place in the context.
+	// ReadLog returns at least the first of a partition's records from one offset to before another. The messages have
+	// their places in their contexts.
 	ReadLog(ctx context.Context, topic string, partition int32, from, to int64) ([]*message.Message, error)
 }
 
@@ -40,10 +39,15 @@ type topicPartition struct {
 	number int32
 }
 
-func (p topicPartition) String() string { return p.topic + "/" + strconv.Itoa(int(p.number)) }
-
 // MarshalText and UnmarshalText make it a name in the cursor row.
-func (p topicPartition) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+func (p topicPartition) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%s/%d", p.topic, p.number), nil
+}
+
+func (p topicPartition) String() string {
+	text, _ := p.MarshalText()
+	return string(text)
+}
 
 func (p *topicPartition) UnmarshalText(text []byte) error {
 	slash := bytes.LastIndexByte(text, '/')
@@ -60,20 +64,26 @@ type storedEnd struct {
 	From     *int64 `json:"from,omitempty"` // the rows above this position are sent again; nil: the partition is not ill
 }
 
-// end is a partition of the log. It is ready to be published to, or to be looked at (look.go). A look finds that it is
-// ready, or ill: then passes heal it (heal.go, pass.go).
+// end is a partition of the log.
 type end struct {
 	topicPartition
 	stored      storedEnd
-	known, time int64 // the end, and when the record below it was appended
+	state       endState
+	known, time int64 // the end behind all records that are done with, and when the last one was appended
 	need        int64 // an end below it was lost, or never written
-	looked      bool  // known is the end behind all records that are done with
-	ready       bool
-	unread      bool // the log may have records below its end that no look has read
-	hasLoss     bool // an acknowledged record is gone
-	isReported  bool // a line reports the loss, and no pass has healed it yet
-	err         error
+	hasLoss     bool  // an acknowledged record is gone
+	isReported  bool  // a line reports the loss, and no pass has healed it yet
+	err         error // why it is not ready
 }
+
+type endState int
+
+const (
+	endUnseen   endState = iota // no look has succeeded
+	endDoubtful                 // the next look reads the records above the last right point again
+	endIll                      // passes send its rows and lost events again
+	endReady                    // to be published to; an ill one for which no row has to be sent waits for a page
+)
 
 type ends struct {
 	log    Log
@@ -81,21 +91,23 @@ type ends struct {
 	of     map[topicPartition]*end
 	failed map[string]error
 
-	server     string // the cluster and the timeline
-	isBaseline bool
+	topics     []string  // looked at from the start
+	server     string    // the cluster and the timeline
+	isBaseline bool      // no leader has looked: an older edition published up to the ends as they are
 	landed     time.Time // a former leader's records have landed by then
 	lookAt     time.Time
 	askAt      time.Time
 	pointAt    time.Time
 	isRefused  bool // the cursor row has a refusal
-	confirmed  map[string]bool
-	changes    int // of versions and parked keys: what was read before must be read again
+	changes    int  // of versions and parked keys: what was read before must be read again
 }
 
 const loadEndsSQL = `
 select c.ends, c.up_to, c.looked_at, c.refused is not null,
     s.system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
 from public.outbox_cursor c cross join pg_control_system() s`
+
+const topicsSQL = `select distinct topic from public.outbox_key`
 
 // loadEnds begins a leadership. In a database that went back it waits for the records of a former leader.
 func (l *leader) loadEnds(ctx context.Context) error {
@@ -107,9 +119,9 @@ func (l *leader) loadEnds(ctx context.Context) error {
 	defer cancel()
 	e := &ends{
 		log: log, counts: map[string]int32{}, of: map[topicPartition]*end{}, failed: map[string]error{},
-		confirmed: map[string]bool{}, askAt: time.Now().Add(l.cfg.askEvery),
+		topics: l.cfg.Topics, askAt: time.Now().Add(l.cfg.askEvery),
 	}
-	var stored map[topicPartition]storedEnd // nil: no leader has looked
+	var stored plan // nil: no leader has looked
 	var lookedAt *string
 	err := l.conn.QueryRow(ctx, loadEndsSQL).Scan(&stored, &l.upTo, &lookedAt, &e.isRefused, &e.server)
 	if err != nil {
@@ -119,6 +131,14 @@ func (l *leader) loadEnds(ctx context.Context) error {
 	for name, known := range stored {
 		p := e.add(name)
 		p.stored, p.need = known, known.Expected
+	}
+	if e.isBaseline {
+		rows, _ := l.conn.Query(ctx, topicsSQL)
+		known, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return fmt.Errorf("list topics: %w", err)
+		}
+		e.topics = append(known, e.topics...)
 	}
 	if e.isBaseline || lookedAt != nil && *lookedAt != e.server {
 		e.landed = time.Now().Add(l.cfg.landWithin)
@@ -131,7 +151,7 @@ func (l *leader) loadEnds(ctx context.Context) error {
 func (e *ends) add(p topicPartition) *end {
 	found := e.of[p]
 	if found == nil {
-		found = &end{topicPartition: p, unread: !e.isBaseline, err: errNotLooked}
+		found = &end{topicPartition: p, err: errNotLooked}
 		e.of[p] = found
 	}
 	return found
@@ -156,97 +176,47 @@ func (e *ends) place(r *record) *end {
 	return r.end
 }
 
-func (e *ends) whyNot(r *record) error {
+func (e *ends) whyNotReady(r *record) error {
 	switch {
 	case e == nil:
 		return nil
 	case e.place(r) == nil:
 		return cmp.Or(e.failed[r.Topic], errNotLooked)
-	case !r.end.ready:
+	case r.end.state != endReady:
 		return cmp.Or(e.failed[r.Topic], r.end.err, errNotLooked)
 	}
 	return nil
 }
 
-// watchLog looks at the log where that is due. Nothing may be published before it returns true.
-func (l *leader) watchLog(ctx context.Context) (ready bool, err error) {
-	e := l.ends
-	switch now := time.Now(); {
-	case e == nil:
-		return true, nil
-	case now.Before(e.landed):
-		l.health.well()
-		return false, nil
-	case e.isBaseline:
-		return l.takeBaseline(ctx)
-	case now.After(e.askAt):
-		e.askAt = now.Add(l.cfg.askEvery)
-		l.compareEnds(ctx)
-	}
-	topics := e.unready(l.cfg.Topics)
-	if len(topics) == 0 {
-		return true, nil
-	}
-	if time.Now().After(e.lookAt) {
-		err = l.makeReady(ctx, topics)
-	}
-	if err != nil && !errors.Is(err, errRefused) {
-		return false, err
-	}
-	if e.isRefused {
-		l.health.well()
-	}
-	return !e.isRefused, nil
-}
-
-func (e *ends) unready(always []string) (topics []string) {
-	for _, topic := range always {
-		if e.counts[topic] == 0 {
-			topics = append(topics, topic)
-		}
-	}
-	for p, end := range e.of {
-		if !end.ready && !slices.Contains(topics, p.topic) {
-			topics = append(topics, p.topic)
-		}
-	}
-	slices.Sort(topics)
-	return topics
-}
-
-func (l *leader) compareEnds(ctx context.Context) {
-	if l.cfg.Destination.Down() {
-		return
-	}
-	found, _ := l.askEnds(ctx, slices.Collect(maps.Keys(l.ends.counts)))
-	for _, f := range found {
-		if f.ready && f.known != f.to {
-			f.doubt(max(f.stored.Expected, f.known), f.to < f.known)
-		}
-	}
-}
-
 func (e *end) doubt(need int64, lost bool) {
-	e.ready, e.unread, e.need, e.hasLoss, e.err = false, true, need, e.hasLoss || lost, errNotClean
+	e.state, e.need, e.hasLoss, e.err = endDoubtful, need, e.hasLoss || lost, errNotClean
 }
 
-// prepare looks at the partitions of a page, and parks keys whose partitions cannot be looked at. A look may give rows
-// other versions: then the page must be read again.
-func (l *leader) prepare(ctx context.Context, page []record) (settled settlement, changed bool, err error) {
+// readyOrPark looks at the partitions of a page, and parks keys whose partitions do not answer. changed: rows may have
+// other versions, so the page must be read again.
+func (l *leader) readyOrPark(ctx context.Context, page []record) (settled settlement, changed bool, err error) {
 	began, pauses := time.Now(), failure.Backoff{Min: l.cfg.retryMin, Max: l.cfg.retryMax}
 	for attempt := 1; ; attempt++ {
-		changed, err = l.lookFor(ctx, page)
+		changed, err = l.makeReadyFor(ctx, page)
 		if changed || err != nil {
 			return settled, changed, err
 		}
 		settled.held = nil // the rows of parked keys are held with the page
-		unseen, reasons := l.unseen(page)
+		var unseen []record
+		var reasons []error
+		waits := false
+		for i := range page {
+			r := &page[i]
+			if why := l.ends.whyNotReady(r); why != nil && (r.end == nil || r.end.state == endUnseen) {
+				unseen, reasons = append(unseen, *r), append(reasons, why)
+				waits = waits || l.parked[r.key()] == 0
+			}
+		}
 		if len(unseen) == 0 {
 			return settled, false, nil
 		}
-		waits := slices.ContainsFunc(unseen, func(r record) bool { return l.parked[r.key()] == 0 })
 		if waits {
-			l.note(unseen, reasons)
+			l.note(ctx, unseen, reasons, len(unseen))
 		}
 		unseen = l.settle(unseen, reasons, &settled, waits && l.mayPark(reasons, attempt, time.Since(began)))
 		if len(unseen) == 0 {
@@ -258,24 +228,13 @@ func (l *leader) prepare(ctx context.Context, page []record) (settled settlement
 	}
 }
 
-func (l *leader) unseen(page []record) (unseen []record, reasons []error) {
-	for i := range page {
-		r := &page[i]
-		why := l.ends.whyNot(r)
-		if why != nil && (r.end == nil || !r.end.looked) {
-			unseen, reasons = append(unseen, *r), append(reasons, why)
-		}
-	}
-	return unseen, reasons
-}
-
-func (l *leader) lookFor(ctx context.Context, records []record) (changed bool, err error) {
+func (l *leader) makeReadyFor(ctx context.Context, records []record) (changed bool, err error) {
 	if l.ends == nil {
 		return false, nil
 	}
 	var topics []string
 	for i := range records {
-		if r := &records[i]; l.ends.whyNot(r) != nil && !slices.Contains(topics, r.Topic) {
+		if r := &records[i]; l.ends.whyNotReady(r) != nil && !slices.Contains(topics, r.Topic) {
 			topics = append(topics, r.Topic)
 		}
 	}
@@ -287,116 +246,119 @@ func (l *leader) lookFor(ctx context.Context, records []record) (changed bool, e
 	return l.ends.changes != before, err
 }
 
-func (e *ends) plan(page []record) map[topicPartition]storedEnd {
+// plan is the ends that the cursor row is to have.
+type plan map[topicPartition]storedEnd
+
+// plan is for the time when the records are sent. The point of an ill partition stays as it was.
+func (e *ends) plan(records []record) plan {
 	if e == nil {
 		return nil
 	}
 	n := map[*end]int64{}
-	for i := range page {
-		if p := page[i].end; p != nil && (p.ready || page[i].resent) {
+	for i := range records {
+		if p := records[i].end; p != nil && (p.state == endReady || records[i].resent) {
 			n[p]++
 		}
 	}
-	next := make(map[topicPartition]storedEnd, len(e.of))
-	for p, end := range e.of {
-		next[p] = end.planned(n[end])
+	all := make(plan, len(e.of))
+	for name, p := range e.of {
+		next := p.stored
+		switch {
+		case next.From != nil:
+			next.Expected = max(p.need, p.known) + n[p]
+		case p.state == endReady:
+			next = storedEnd{End: p.known, Time: p.time, Expected: p.known + n[p]}
+		case p.state != endUnseen:
+			next = storedEnd{End: p.known, Time: p.time, Expected: max(next.Expected, p.known)}
+		}
+		all[name] = next
 	}
-	return next
+	return all
 }
 
-// The point of an ill partition stays as it was.
-func (e *end) planned(n int64) storedEnd {
-	next := e.stored
-	switch {
-	case next.From != nil:
-		next.Expected = max(e.need, e.known) + n
-	case e.ready:
-		next = storedEnd{End: e.known, Time: e.time, Expected: e.known + n}
-	case e.looked:
-		next = storedEnd{End: e.known, Time: e.time, Expected: max(next.Expected, e.known)}
-	}
-	return next
-}
-
-func (e *ends) apply(plan map[topicPartition]storedEnd) {
-	for p, stored := range plan {
-		e.add(p).stored = stored
-	}
-}
-
-const setEnds = `ends = coalesce($2::jsonb, ends)`
-
-func (l *leader) expect(ctx context.Context, records []record) error {
-	if l.ends == nil {
-		return nil
-	}
-	plan := l.ends.plan(records)
+// storeExpected stores the expected ends of a call, unless the page's update covers them.
+func (l *leader) storeExpected(ctx context.Context, records []record) error {
+	ends := l.ends.plan(records)
 	covered := true
-	for p, next := range plan {
+	for p, next := range ends {
 		covered = covered && next.Expected <= l.ends.of[p].stored.Expected
 	}
 	if covered {
 		return nil
 	}
-	if _, _, err := l.change(ctx, nil, setEnds, plan); err != nil {
+	if err := l.guarded(ctx, nil, ends); err != nil {
 		return fmt.Errorf("store expected ends: %w", err)
 	}
-	l.ends.apply(plan)
 	return nil
 }
 
-type tally struct {
-	offsets         []int64
-	latest          time.Time
-	refused, missed int64
-}
-
-// account compares a call's acknowledgements with the known ends. A partition is clean if no record failed and they
-// have exactly the next offsets. All records of another one count as failed.
-func (l *leader) account(records []record, call *publishCall) {
-	if l.ends == nil {
+// account compares a call's acknowledgements with the known ends.
+func (e *ends) account(records []record, call *publishCall) {
+	if e == nil {
 		return
 	}
-	tallies := map[*end]*tally{}
+	calls := map[*end][]int{}
 	for i := range records {
-		p := records[i].end
-		t := tallies[p]
-		if t == nil {
-			t = &tally{}
-			tallies[p] = t
-		}
-		t.count(p.topicPartition, call.places[i], call.results[i])
+		calls[records[i].end] = append(calls[records[i].end], i)
 	}
-	for p, t := range tallies {
-		p.settle(t, call.repeated.Load())
+	for p, indexes := range calls {
+		p.account(call, indexes)
 		if p.stored.From != nil {
-			l.ends.lookAt = time.Time{}
-		}
-	}
-	for i, why := range call.results {
-		switch p := records[i].end; {
-		case why != nil && hasFailed(why):
-			p.err = why // it may park keys if a pass fails again
-		case why != nil:
-		case errors.Is(p.err, errNotNext):
-			call.results[i] = errNotNext
-		case p.err != nil:
-			call.results[i] = errNotClean
+			e.lookAt = time.Time{}
 		}
 	}
 }
 
-func (t *tally) count(p topicPartition, place *event.Origin, result error) {
-	switch {
-	case place != nil && place.Partition == p.number:
-		t.offsets = append(t.offsets, place.Offset)
-		if place.Time.After(t.latest) {
-			t.latest = place.Time
+// account moves the known end behind the acknowledged records. The partition is clean if no record may be missing or
+// doubled, and they have exactly the next offsets. Else all its records count as failed.
+func (e *end) account(call *publishCall, indexes []int) {
+	var offsets []int64
+	var latest time.Time
+	refused, isMissed, isRepeated := int64(0), false, call.repeated.Load()
+	for _, i := range indexes {
+		switch place, why := call.places[i], call.results[i]; {
+		case place != nil && place.Partition == e.number:
+			offsets = append(offsets, place.Offset)
+			if place.Time.After(latest) {
+				latest = place.Time
+			}
+		case place == nil && (isPermanent(why) || errors.Is(why, errBehind) || isUnsent(why)):
+			refused++
+		default:
+			isMissed = true
 		}
-	case place == nil && (isPermanent(result) || errors.Is(result, errBehind) || isUnsent(result)):
-		t.refused++
-	default:
-		t.missed++
+	}
+	slices.Sort(offsets)
+	isNext, isLoss := true, false
+	for i, offset := range offsets {
+		isNext = isNext && offset == e.known+int64(i)
+		isLoss = isLoss || offset < e.known || i > 0 && offset == offsets[i-1]
+	}
+	e.err = nil
+	switch {
+	case isRepeated || isMissed || !isNext:
+		need := e.stored.Expected - refused
+		if n := len(offsets); n > 0 {
+			need = max(need, offsets[n-1]+1) // records of others may be before it
+		}
+		e.doubt(need, isLoss)
+		if !isRepeated && !isLoss && !isMissed && e.stored.From == nil {
+			e.err = errNotNext // the log has all of them; their keys are parked if this happens again and again
+		}
+	case len(offsets) > 0:
+		e.known, e.time = e.known+int64(len(offsets)), latest.UnixMilli()
+		if e.stored.From != nil {
+			e.state, e.need = endIll, max(e.need, e.known)
+		}
+	}
+	notClean := e.err
+	for _, i := range indexes {
+		switch why := call.results[i]; {
+		case why == nil:
+			call.results[i] = notClean
+		case hasFailed(why):
+			e.err = why // it may park keys if a pass fails again
+		}
 	}
 }
 
@@ -407,34 +369,6 @@ func isUnsent(why error) bool {
 		OutcomeUnknown() bool
 	}](why)
 	return is && !o.OutcomeUnknown()
-}
-
-func (e *end) settle(t *tally, repeated bool) {
-	e.err = nil
-	slices.Sort(t.offsets)
-	isNext, lost := true, false
-	for i, offset := range t.offsets {
-		isNext = isNext && offset == e.known+int64(i)
-		lost = lost || offset < e.known || i > 0 && offset == t.offsets[i-1]
-	}
-	if repeated || t.missed > 0 || !isNext {
-		need := e.stored.Expected - t.refused
-		if n := len(t.offsets); n > 0 {
-			need = max(need, t.offsets[n-1]+1) // records of others may be before it
-		}
-		e.doubt(need, lost)
-		if !repeated && !lost && t.missed == 0 && e.stored.From == nil {
-			e.err = errNotNext // the log has all of them; their keys are parked if this happens again and again
-		}
-		return
-	}
-	if len(t.offsets) == 0 {
-		return
-	}
-	e.known, e.time = e.known+int64(len(t.offsets)), t.latest.UnixMilli()
-	if e.stored.From != nil {
-		e.need, e.ready = max(e.need, e.known), false
-	}
 }
 
 const pointSQL = `

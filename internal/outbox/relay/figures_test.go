@@ -36,18 +36,23 @@ func TestUsualWaysInFigures(t *testing.T) {
 		create trigger enqueue after insert on outbox for each row execute function enqueue()`)
 	r := newReader(t, pool, 100)
 	ways := []*way{
-		{name: "position > last"}, {name: "xid order below xmin"}, {name: "skip locked, 3 relays"}, {name: "snapshot window"},
+		{name: "position > last", next: []nextRows{sqlWay(pool, byCursor)}},
+		{name: "xid order below xmin", next: []nextRows{sqlWay(pool, byXid)}},
+		{name: "skip locked, 3 relays", next: slices.Repeat([]nextRows{sqlWay(pool, byClaim)}, 3)},
+		{name: "snapshot window", next: []nextRows{func(ctx context.Context) (rows []entry, err error) {
+			_, err = r.step(ctx, func(rec record) { rows = append(rows, entryOf(rec.Topic, rec.Message())) })
+			return rows, err
+		}}},
 	}
 
 	committed := &times{at: map[string]time.Time{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	var readers, writers errgroup.Group
-	readers.Go(func() error { return ways[0].byCursor(ctx, pool) })
-	readers.Go(func() error { return ways[1].byXid(ctx, pool) })
-	for range 3 {
-		readers.Go(func() error { return ways[2].byClaim(ctx, pool) })
+	for _, w := range ways {
+		for _, next := range w.next {
+			readers.Go(func() error { return w.read(ctx, next) })
+		}
 	}
-	readers.Go(func() error { return ways[3].byWindow(ctx, r) })
 	end, stop := context.WithTimeout(t.Context(), *figuresFor)
 	defer stop()
 	for w := range 8 {
@@ -101,19 +106,33 @@ func habitualWriter(ctx context.Context, o *outbox.Outbox, pool *pgxpool.Pool, r
 	return nil
 }
 
+type nextRows func(ctx context.Context) ([]entry, error)
+
 type way struct {
 	name string
+	next []nextRows // of each relay
 	mu   sync.Mutex
 	wire []entry
 	at   []time.Time
 }
 
-func (w *way) take(entries ...entry) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, e := range entries {
-		w.wire, w.at = append(w.wire, e), append(w.at, time.Now())
+func (w *way) read(ctx context.Context, next nextRows) error {
+	for left := 10; left > 0; { // other readers' transactions may still keep xmin low
+		wait(context.WithoutCancel(ctx), 2*time.Millisecond)
+		rows, err := next(context.WithoutCancel(ctx))
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil && len(rows) == 0 {
+			left--
+		}
+		w.mu.Lock()
+		for _, e := range rows {
+			w.wire, w.at = append(w.wire, e), append(w.at, time.Now())
+		}
+		w.mu.Unlock()
 	}
+	return nil
 }
 
 func (w *way) line(committed map[string]time.Time) string {
@@ -142,85 +161,33 @@ func (w *way) line(committed map[string]time.Time) string {
 		waits[len(waits)/2].Round(100*time.Microsecond), waits[len(waits)-1].Round(time.Millisecond))
 }
 
-type readRow struct {
-	Position, Xid, Version int64
-	ID, Key                string
-}
+const (
+	rowsSQL = `with last as (select $1::text::xid8 as xid, $2::bigint as position), claimed as (
+			delete from queue where $3 and position in (select position from queue order by position limit 100
+				for update skip locked) returning position)
+		select topic, key, event_id::text, version, xid::text, position from outbox where `
+	byCursor = rowsSQL + `position > (select position from last) order by position limit 100`
+	byXid    = rowsSQL + `(xid, position) > (select xid, position from last)
+		and xid < pg_snapshot_xmin(pg_current_snapshot()) order by outbox.xid, position limit 100`
+	byClaim = rowsSQL + `position in (select position from claimed) order by position`
+)
 
-func readRows(ctx context.Context, q interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}, sql string, args ...any,
-) ([]readRow, error) {
-	rows, err := q.Query(context.WithoutCancel(ctx), sql, args...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[readRow])
-}
-
-const rowColumns = `select position, xid::text::bigint, version, event_id::text, key from outbox `
-
-func (w *way) byCursor(ctx context.Context, pool *pgxpool.Pool) error {
-	for last, more := int64(0), true; wait(ctx, 2*time.Millisecond) || more; {
-		rows, err := readRows(ctx, pool, rowColumns+`where position > $1 order by position limit 100`, last)
-		if err != nil {
-			return err
-		}
-		more = len(rows) > 0
-		for _, r := range rows {
-			last = r.Position
-			w.take(entry{Key: r.Key, ID: r.ID, Version: r.Version})
-		}
-	}
-	return nil
-}
-
-func (w *way) byXid(ctx context.Context, pool *pgxpool.Pool) error {
-	for xid, position, more := int64(0), int64(0), true; wait(ctx, 2*time.Millisecond) || more; {
-		rows, err := readRows(ctx, pool, rowColumns+`where (xid, position) > ($1::text::xid8, $2)
-			and xid < pg_snapshot_xmin(pg_current_snapshot()) order by xid, position limit 100`, fmt.Sprint(xid), position)
-		if err != nil {
-			return err
-		}
-		more = len(rows) > 0
-		for _, r := range rows {
-			xid, position = r.Xid, r.Position
-			w.take(entry{Key: r.Key, ID: r.ID, Version: r.Version})
-		}
-	}
-	return nil
-}
-
-func (w *way) byClaim(ctx context.Context, pool *pgxpool.Pool) error {
-	for more := true; wait(ctx, 2*time.Millisecond) || more; {
-		err := pgx.BeginFunc(context.WithoutCancel(ctx), pool, func(tx pgx.Tx) error {
-			rows, err := readRows(ctx, tx, `with claimed as (delete from queue where position in
-				(select position from queue order by position limit 100 for update skip locked) returning position)
-				`+rowColumns+`where position in (select position from claimed) order by position`)
-			more = len(rows) > 0
-			for _, r := range rows {
-				w.take(entry{Key: r.Key, ID: r.ID, Version: r.Version})
-			}
-			return err
+func sqlWay(pool *pgxpool.Pool, sql string) nextRows {
+	xid, position := "0", int64(0)
+	return func(ctx context.Context) (list []entry, err error) {
+		rows, _ := pool.Query(ctx, sql, xid, position, sql == byClaim)
+		var e entry
+		var lastXid string
+		var last int64
+		_, err = pgx.ForEachRow(rows, []any{&e.Topic, &e.Key, &e.ID, &e.Version, &lastXid, &last}, func() error {
+			list = append(list, e)
+			return nil
 		})
-		if err != nil {
-			return err
+		if len(list) > 0 && sql != byClaim {
+			xid, position = lastXid, last
 		}
+		return list, err
 	}
-	return nil
-}
-
-func (w *way) byWindow(ctx context.Context, r *reader) error {
-	for more := true; wait(ctx, 2*time.Millisecond) || more; {
-		var err error
-		more, err = r.step(context.WithoutCancel(ctx), func(rec record) {
-			w.take(entryOf(rec.Topic, rec.Message()))
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func wait(ctx context.Context, d time.Duration) bool {

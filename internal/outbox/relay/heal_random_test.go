@@ -84,13 +84,7 @@ func (h *history) loseFrom(p int32, keep int64) {
 // and the log loses it.
 func (h *history) misbehave() {
 	h.world.misbehave(h.rng)
-	silent := int32(h.rng.IntN(4))
-	h.log.asked = func(p int32) error {
-		if p == silent {
-			return errNotSent
-		}
-		return nil
-	}
+	h.log.asked = silent(int32(h.rng.IntN(4)))
 	if h.rng.IntN(2) == 0 {
 		h.refused = string(rune('a' + h.rng.IntN(6)))
 	}

@@ -229,12 +229,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.lead()
 			w.produce("a")
 			w.add("b", "c")
-			w.log.before = func(m *message.Message) error {
-				if m.Metadata[event.KeyMetadata] == "b" {
-					return errNotSent
-				}
-				return nil
-			}
+			w.log.before = failing(event.KeyMetadata, "b", errNotSent)
 			w.log.after = func(*message.Message) error {
 				w.consumer.consume()
 				w.log.cut(0, 1)
@@ -249,22 +244,12 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.lead()
 			w.produce("a", "b")
 			w.add("a", "c") // c is in the partition of a
-			w.log.before = func(m *message.Message) error {
-				if m.Metadata[event.KeyMetadata] == "a" {
-					return errNotSent
-				}
-				return nil
-			}
+			w.log.before = failing(event.KeyMetadata, "a", errNotSent)
 			w.log.after = func(*message.Message) error {
 				w.log.before, w.log.after = nil, nil
 				return errNotSent
 			}
-			w.log.asked = func(p int32) error {
-				if p == 0 {
-					return errNotSent
-				}
-				return nil
-			}
+			w.log.asked = silent(0)
 			w.settle()
 			require.Equal(w, int64(2), w.count(`select count(*) from outbox_parked`))
 			w.produce("b")
@@ -313,12 +298,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 		},
 		"a record that was held": func(w *world) {
 			w.cfg.parkedRetryMax = time.Millisecond
-			w.log.before = func(m *message.Message) error {
-				if m.Metadata[event.KeyMetadata] == "a" {
-					return &permanentError{Reason: "too large"}
-				}
-				return nil
-			}
+			w.log.before = failing(event.KeyMetadata, "a", &permanentError{Reason: "too large"})
 			w.lead()
 			w.produce("a", "b")
 			w.await(func() bool { // other databases' transactions keep points low
@@ -425,12 +405,7 @@ func TestARefusedLostEventParksItsKey(t *testing.T) {
 	w.leadAndSettle()
 	w.produce("a", "b")
 	require.Equal(t, int64(1), w.count(`select count(*) from outbox_lost where version = 2`))
-	w.log.before = func(m *message.Message) error {
-		if m.Metadata[event.HeaderVersion] == "2" {
-			return &permanentError{Reason: "too large"}
-		}
-		return nil
-	}
+	w.log.before = failing(event.HeaderVersion, "2", &permanentError{Reason: "too large"})
 	w.log.cut(0, 0)
 	w.leadAndSettle()
 	require.Positive(t, testutil.ToFloat64(w.metrics.parkings), "in each pass")

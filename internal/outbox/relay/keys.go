@@ -35,7 +35,7 @@ limit $1`
 
 // Parked lists parked keys, the longest parked first.
 func Parked(ctx context.Context, db DB, limit int) ([]ParkedKey, error) {
-	rows, _ := db.Query(ctx, parkedSQL, limit) // its error is that of the rows
+	rows, _ := db.Query(ctx, parkedSQL, limit)
 	keys, err := pgx.CollectRows(rows, pgx.RowToStructByPos[ParkedKey])
 	if err != nil {
 		return nil, fmt.Errorf("list parked keys: %w", err)
@@ -50,7 +50,7 @@ type Overview struct {
 	Parked      []ParkedKey `json:"parked"`       // the longest parked first, at most 1000
 }
 
-// ReadOverview reads it like [ReadStatus], at one more moment.
+// ReadOverview reads like [ReadStatus].
 func ReadOverview(ctx context.Context, db DB) (Overview, error) {
 	status, err := ReadStatus(ctx, db)
 	if err != nil {
@@ -63,8 +63,7 @@ func ReadOverview(ctx context.Context, db DB) (Overview, error) {
 const releaseKeySQL = `
 update public.outbox_parked set retry_at = clock_timestamp() where topic = $1 and key = $2`
 
-// Release lets the leader try the key's held rows again, usually within a second. If the first one fails again the key
-// is parked again. An unparked key is [ErrNotParked].
+// Release lets the leader try the key's held rows again, usually within a second. An unparked key is [ErrNotParked].
 func Release(ctx context.Context, db DB, topic, key string) error {
 	return changeRow(ctx, db, "release key", ErrNotParked, releaseKeySQL, topic, key)
 }
@@ -82,8 +81,8 @@ with locked as (
 update public.outbox_parked k set retry_at = clock_timestamp()
 from gone where k.topic = gone.topic and k.key = gone.key`
 
-// Discard gives up the held row of a parked key at the position, and releases the key. The event is not published; the
-// key's consumers see a gap in its versions. A row that is not held is [ErrNotParked].
+// Discard gives up the held row of a parked key at the position, and releases the key. Consumers see a gap in its
+// versions. A row that is not held is [ErrNotParked].
 func Discard(ctx context.Context, db DB, topic, key string, position int64) error {
 	return changeRow(ctx, db, "discard held row", ErrNotParked, discardSQL, topic, key, position)
 }

@@ -64,15 +64,22 @@ func (l *leader) run(ctx context.Context) error {
 	pause, woken := l.cfg.pollMin, false
 	for ctx.Err() == nil {
 		result, err := l.round(ctx)
+		if err == nil && result == resting && time.Since(l.storedAt) >= closeAfter {
+			err = l.finish(ctx)
+		}
 		if err != nil {
 			return err
 		}
 		if result == draining {
 			continue
 		}
-		if woken && result == published && l.hasCommitted() {
-			l.keepPace(ctx)
-			continue
+		if woken && result == published {
+			select {
+			case <-l.cfg.Wake: // the commits of a pause share the statements of the next round
+				_ = failure.Sleep(ctx, l.cfg.roundEvery-time.Since(l.beganAt))
+				continue
+			default:
+			}
 		}
 		if result == published {
 			pause = l.cfg.pollMin // other processes commit too
@@ -85,22 +92,6 @@ func (l *leader) run(ctx context.Context) error {
 		}
 	}
 	return cmp.Or(l.finish(ctx), ctx.Err())
-}
-
-func (l *leader) hasCommitted() bool {
-	select {
-	case <-l.cfg.Wake:
-		return true
-	default:
-		return false
-	}
-}
-
-// keepPace lets commits of the pause share the statements of one round.
-func (l *leader) keepPace(ctx context.Context) {
-	if left := l.cfg.roundEvery - time.Since(l.beganAt); left > 0 {
-		_ = failure.Sleep(ctx, left)
-	}
 }
 
 // closeAfter is how long a published window stays open at rest: under load the next page closes it.
@@ -135,25 +126,17 @@ func (l *leader) round(ctx context.Context) (outcome, error) {
 		return resting, err
 	}
 	ready, err := l.watchLog(ctx)
-	if err != nil {
+	if !ready || err != nil {
 		return resting, err
 	}
-	if !ready {
-		return resting, l.finishAtRest(ctx)
+	flushed, err := l.flushParked(ctx)
+	result := resting
+	if err == nil {
+		result, err = l.publishNext(ctx, n)
 	}
-	result, err := l.publishDue(ctx, n)
 	if errors.Is(err, errRefused) {
 		return resting, l.loadParked(ctx)
 	}
-	return result, err
-}
-
-func (l *leader) publishDue(ctx context.Context, n now) (outcome, error) {
-	flushed, err := l.flushParked(ctx)
-	if err != nil {
-		return resting, err
-	}
-	result, err := l.publishNext(ctx, n)
 	isStuck := len(l.parked) > 0 && l.failedAt.After(l.takenAt) // the publisher has taken no record since its last failure
 	if err == nil && result == resting && !isStuck {
 		l.health.well()
@@ -164,21 +147,27 @@ func (l *leader) publishDue(ctx context.Context, n now) (outcome, error) {
 func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 	w := l.next(n)
 	if w == nil {
-		return resting, l.finishAtRest(ctx)
+		return resting, nil
 	}
 	page, more, err := l.read(ctx, pageSQL, w.position, w.after.text, w.text)
-	if err != nil {
+	switch {
+	case err != nil:
 		return resting, err
+	case len(page) == 0 && w == l.open:
+		w.complete = true
+		return draining, nil
+	case len(page) == 0:
+		if l.open == nil {
+			l.done = w.snapshot // only memory records the end of transactions without events
+		}
+		return resting, nil
 	}
-	if len(page) == 0 {
-		return l.passEmpty(ctx, w)
-	}
-	settled, changed, err := l.prepare(ctx, page)
+	settled, changed, err := l.readyOrPark(ctx, page)
 	if err != nil {
 		return resting, err
 	}
 	if changed {
-		return draining, l.loadParked(ctx) // keys that prepare has parked are not stored
+		return draining, l.loadParked(ctx) // keys that readyOrPark has parked are not stored
 	}
 	paused, err := l.storeSettled(ctx, w, page, settled)
 	if paused || err != nil {
@@ -189,7 +178,7 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 		return resting, err
 	}
 	w.position, w.complete = page[len(page)-1].Position, !more
-	if settled.batch() != nil {
+	if len(settled.held) > 0 {
 		if _, err := l.storeSettled(ctx, w, nil, settled); err != nil {
 			return resting, err
 		}
@@ -200,31 +189,12 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 	return published, nil
 }
 
-// Only memory records the end of transactions without events.
-func (l *leader) passEmpty(ctx context.Context, w *window) (outcome, error) {
-	if w == l.open {
-		w.complete = true
-		return draining, nil
-	}
-	if l.open == nil {
-		l.done = w.snapshot
-	}
-	return resting, l.finishAtRest(ctx)
-}
-
-func (l *leader) finishAtRest(ctx context.Context) error {
-	if time.Since(l.storedAt) < closeAfter {
-		return nil
-	}
-	return l.finish(ctx)
-}
-
+// finish closes the window if it is published, or records how far it is.
 func (l *leader) finish(ctx context.Context) error {
-	if l.open == nil {
-		return nil
-	}
 	w := l.open
 	switch {
+	case w == nil:
+		return nil
 	case w.complete:
 		w = nil
 	case w.position == l.stored:
@@ -234,9 +204,13 @@ func (l *leader) finish(ctx context.Context) error {
 	return err
 }
 
+// storeSettled stores the window and the page, as storePage does, with the parked keys and the held rows.
 func (l *leader) storeSettled(ctx context.Context, w *window, page []record, s settlement) (paused bool, err error) {
 	closes := l.open != nil && w != l.open
-	also := s.batch()
+	var also *pgx.Batch
+	if len(s.parked)+len(s.held) > 0 {
+		also = s.batch()
+	}
 	paused, err = l.storePage(ctx, w, page, also)
 	l.storedAt = time.Now()
 	if err != nil {

@@ -3,8 +3,6 @@ package relay
 import (
 	"context"
 	"errors"
-	"net"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -112,51 +110,6 @@ func awaitStopped(t testing.TB, c *child) {
 		pid, err := syscall.Wait4(c.Process.Pid, &status, syscall.WUNTRACED|syscall.WNOHANG, nil)
 		return err == nil && pid == c.Process.Pid && status.Stopped()
 	})
-}
-
-func TestRelayOutlivesACutConnection(t *testing.T) {
-	t.Parallel()
-	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
-	cfg := testRelayConfig(t, pool, l)
-	cfg.BatchSize = 5
-	var dialled atomic.Int32
-	cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) {
-		config, err := pgx.ParseConfig(pool.Config().ConnString())
-		if err != nil {
-			return nil, err
-		}
-		config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			dialled.Add(1)
-			return &cutter{Conn: conn, left: 40}, nil
-		}
-		return pgx.ConnectConfig(ctx, config)
-	}
-	addMany(t, o, pool, 60, 7)
-	r := startRelay(t, cfg)
-	wire := l.AwaitDistinct(t, 60)
-	r.stop()
-	requireAll(t, pool, wire)
-	require.Greater(t, dialled.Load(), int32(2), "connections were cut")
-}
-
-type cutter struct {
-	net.Conn
-	left int
-}
-
-var errCut = errors.New("cut")
-
-func (c *cutter) Write(b []byte) (int, error) {
-	if c.left--; c.left < 0 {
-		n, _ := c.Conn.Write(b) // it arrives, the answer does not
-		_ = c.Close()
-		return n, errCut
-	}
-	return c.Conn.Write(b)
 }
 
 func TestRelayWithoutADatabaseKeepsTrying(t *testing.T) {

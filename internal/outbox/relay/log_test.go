@@ -178,6 +178,26 @@ func (g *memoryLog) end(p int32) int64 {
 	return g.start[p] + int64(len(g.records[p]))
 }
 
+// failing fails the records with that header.
+func failing(header, value string, err error) func(*message.Message) error {
+	return func(m *message.Message) error {
+		if m.Metadata[header] == value {
+			return err
+		}
+		return nil
+	}
+}
+
+// silent is a partition that does not tell its end.
+func silent(partition int32) func(int32) error {
+	return func(p int32) error {
+		if p == partition {
+			return errNotSent
+		}
+		return nil
+	}
+}
+
 // strictConsumer never goes back.
 type strictConsumer struct {
 	log     *memoryLog
@@ -415,7 +435,7 @@ func (w *world) requireWhole() {
 		}
 		next, last := map[string]int64{}, map[string]int64{}
 		for _, m := range records {
-			e, _, err := readSent(m)
+			e, err := readRecord(m)
 			if err != nil {
 				continue // another producer's
 			}

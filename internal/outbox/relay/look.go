@@ -17,45 +17,56 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
+// finding is a look at one partition.
 type finding struct {
 	*end
+	l *leader
+
 	from, to int64 // the log's first offset, and the one behind its last
-	lastAt   int64
+	lastAt   int64 // when the last record was appended
 
-	isSure   bool  // the cursor's point is right
-	point    point // the newest one that is right
-	unplaced bool
-	expired  bool // records above the point expired before they were looked up
+	isSure     bool  // the cursor's point is right
+	point      point // the newest one that is right
+	isUnplaced bool  // none is
+	isExpired  bool  // records above the point expired before they were looked up
+	wasWell    bool  // before this look
+	isLoss     bool  // no look has noted it before
 
-	isLoss bool // no look has noted it before
-
-	unknown []lostEvent
+	unknown []logRecord // neither their rows nor their copies in outbox_lost are in the database
 	foreign int
 
 	isLast bool // no pass follows
 }
 
-// lostEvent is on the log, and neither its row nor its copy in outbox_lost is in the database.
-type lostEvent struct {
-	event.Event
-	origin  event.Origin
-	headers map[string]string
-}
-
-// pinging keeps the session while it asks the log.
-func (l *leader) pinging(ctx context.Context, ask func(context.Context) error) error {
-	asking, cancel := context.WithTimeoutCause(ctx, l.cfg.PublishTimeout, errPublishTimeout)
-	defer cancel()
-	var answer error
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		answer = ask(asking)
-	}()
-	err := l.pingUntil(ctx, answered, math.MaxInt64) // ask ends with its context
-	cancel()
-	<-answered
-	return errors.Join(err, answer)
+// look returns a finding for each partition that answers and is not ready.
+func (l *leader) look(ctx context.Context, topics []string) (looked []*finding, err error) {
+	found, err := l.askEnds(ctx, topics)
+	if l.conn.IsClosed() {
+		return nil, err
+	}
+	for _, f := range found {
+		if f.state == endIll && f.to < f.known { // a point may be gone with what was lost
+			f.state = endDoubtful
+		}
+		switch {
+		case f.state == endReady:
+			continue
+		case f.state == endIll, l.ends.isBaseline:
+			f.isSure, err = true, f.readLast(ctx)
+		default:
+			err = f.examine(ctx)
+		}
+		if l.conn.IsClosed() {
+			return nil, err
+		}
+		if err != nil { // begin again
+			f.err = err
+			l.health.fail(err)
+			continue
+		}
+		looked = append(looked, f)
+	}
+	return looked, nil
 }
 
 // askEnds returns the partitions that have an answer. The others keep their error.
@@ -81,7 +92,7 @@ func (l *leader) askEnds(ctx context.Context, topics []string) (found []*finding
 				end.err = err
 				return
 			}
-			found = append(found, &finding{end: end, from: from, to: to})
+			found = append(found, &finding{end: end, l: l, from: from, to: to})
 		})
 	})
 	if err != nil {
@@ -101,32 +112,53 @@ func (l *leader) askEnds(ctx context.Context, topics []string) (found []*finding
 	return found, nil
 }
 
-// A partition that does not answer keeps its error and is left out.
-func (l *leader) look(ctx context.Context, topics []string) (looked []*finding, err error) {
-	found, err := l.askEnds(ctx, topics)
-	if l.conn.IsClosed() {
-		return nil, err
+// pinging keeps the session while it asks the log.
+func (l *leader) pinging(ctx context.Context, ask func(context.Context) error) error {
+	asking, cancel := context.WithTimeoutCause(ctx, l.cfg.PublishTimeout, errPublishTimeout)
+	defer cancel()
+	var answer error
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		answer = ask(asking)
+	}()
+	err := l.pingUntil(ctx, answered, math.MaxInt64) // ask ends with its context
+	cancel()
+	<-answered
+	return errors.Join(err, answer)
+}
+
+// examine reads the log from the newest right point on, and looks each record up in the database.
+func (f *finding) examine(ctx context.Context) (err error) {
+	f.point = point{f.l.publishedTo(), f.stored.End, f.stored.Time}
+	if f.isSure, err = f.isRight(ctx, f.point); err == nil && !f.isSure {
+		f.point, err = f.olderPoint(ctx)
 	}
-	for _, f := range found {
-		if f.ready {
-			continue
-		}
-		if f.unread = f.unread || f.to < f.known; f.unread { // a point may be gone with what was lost
-			err = l.examine(ctx, f)
-		} else {
-			f.isSure, err = true, l.readLast(ctx, f)
-		}
-		if l.conn.IsClosed() {
-			return nil, err
-		}
-		if err != nil { // begin again
-			f.err = err
-			l.health.fail(err)
-			continue
-		}
-		looked = append(looked, f)
+	if err != nil {
+		return err
 	}
-	return looked, nil
+	begin := f.point.End
+	switch {
+	case f.isUnplaced:
+		begin = f.to // after a confirmation all that is here is published again
+	case begin < f.from:
+		begin, f.isExpired = f.from, true
+	}
+	for begin < f.to {
+		records, last, err := f.readLog(ctx, begin, f.to)
+		if err != nil {
+			return err
+		}
+		if err := f.lookUp(ctx, records); err != nil {
+			return err
+		}
+		begin, f.lastAt = last.Offset+1, last.Time.UnixMilli()
+	}
+	if f.foreign > 0 {
+		f.l.cfg.Log.Warn("records of another producer are on the topic", "records", f.foreign, "topic", f.topic,
+			"partition", f.number)
+	}
+	return f.readLast(ctx)
 }
 
 type point struct {
@@ -135,99 +167,47 @@ type point struct {
 	Time     int64
 }
 
-const pointsSQL = `
-select position, coalesce((ends -> $1::text ->> 'end')::bigint, 0), coalesce((ends -> $1::text ->> 'time')::bigint, 0)
-from public.outbox_point order by position desc`
-
-func (l *leader) examine(ctx context.Context, f *finding) (err error) {
-	f.point = point{l.publishedTo(), f.stored.End, f.stored.Time}
-	if f.isSure, err = l.stands(ctx, f, f.point); err == nil && !f.isSure {
-		f.point, err = l.olderPoint(ctx, f)
-	}
-	if err != nil {
-		return err
-	}
-	begin := f.point.End
-	switch {
-	case f.unplaced:
-		begin = f.to // after a confirmation all that is here is published again
-	case begin < f.from:
-		begin, f.expired = f.from, true
-	}
-	if err := l.readTail(ctx, f, begin); err != nil {
-		return err
-	}
-	if f.foreign > 0 {
-		l.cfg.Log.Warn("records of another producer are on the topic", "records", f.foreign, "topic", f.topic,
-			"partition", f.number)
-	}
-	return l.readLast(ctx, f)
-}
-
-// It reports whether the record below the point's end is the one that was there.
-func (l *leader) stands(ctx context.Context, f *finding, p point) (bool, error) {
+// isRight reports whether the record below the point's end is the one that was there.
+func (f *finding) isRight(ctx context.Context, p point) (bool, error) {
 	switch {
 	case p.End == 0 || p.End <= f.from && p.End <= f.to: // there was none, or it has expired
 		return true, nil
 	case p.End > f.to:
 		return false, nil
 	}
-	first, err := l.readAt(ctx, f, p.End-1, p.End)
-	if err != nil || len(first) == 0 {
-		return false, err
+	_, first, err := f.readLog(ctx, p.End-1, p.End)
+	if errors.Is(err, errNoRecord) {
+		return false, nil
 	}
-	place, _ := event.OriginFrom(first[0].Context())
-	return place.Offset == p.End-1 && place.Time.UnixMilli() == p.Time, nil
+	return err == nil && first.Offset == p.End-1 && first.Time.UnixMilli() == p.Time, err
 }
 
-// If a point is right, so are those below it.
-func (l *leader) olderPoint(ctx context.Context, f *finding) (point, error) {
+const pointsSQL = `
+select position, coalesce((ends -> $1::text ->> 'end')::bigint, 0), coalesce((ends -> $1::text ->> 'time')::bigint, 0)
+from public.outbox_point order by position desc`
+
+// olderPoint returns the newest stored point that is right: then so are those below it.
+func (f *finding) olderPoint(ctx context.Context) (point, error) {
 	short, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	rows, _ := l.conn.Query(short, pointsSQL, f.String())
+	rows, _ := f.l.conn.Query(short, pointsSQL, f.String())
 	points, err := pgx.CollectRows(rows, pgx.RowToStructByPos[point])
 	if err != nil {
 		return point{}, fmt.Errorf("read points: %w", err)
 	}
 	n := sort.Search(len(points), func(i int) bool {
-		stands, failed := l.stands(ctx, f, points[i])
+		isRight, failed := f.isRight(ctx, points[i])
 		err = errors.Join(err, failed)
-		return stands
+		return isRight
 	})
 	if n < len(points) {
 		return points[n], err
 	}
-	f.unplaced = true
+	f.isUnplaced = true
 	return point{}, err
 }
 
-func (l *leader) readAt(ctx context.Context, f *finding, from, to int64) (records []*message.Message, err error) {
-	err = l.pinging(ctx, func(ctx context.Context) error {
-		records, err = l.ends.log.ReadLog(ctx, f.topic, f.number, from, to)
-		return err
-	})
-	return records, err
-}
-
-func (l *leader) readTail(ctx context.Context, f *finding, from int64) error {
-	for next := from; next < f.to; {
-		records, err := l.readAt(ctx, f, next, f.to)
-		if err != nil {
-			return err
-		}
-		if len(records) == 0 {
-			return fmt.Errorf("read %s: the log has no record from %d to %d", f.topicPartition, next, f.to)
-		}
-		if err := l.lookUp(ctx, f, records); err != nil {
-			return err
-		}
-		last, _ := event.OriginFrom(records[len(records)-1].Context())
-		next, f.lastAt = last.Offset+1, last.Time.UnixMilli()
-	}
-	return nil
-}
-
-func (l *leader) readLast(ctx context.Context, f *finding) error {
+func (f *finding) readLast(ctx context.Context) error {
 	switch {
 	case f.lastAt != 0 || f.to <= f.from: // there is none
 		return nil
@@ -235,16 +215,28 @@ func (l *leader) readLast(ctx context.Context, f *finding) error {
 		f.lastAt = f.stored.Time
 		return nil
 	}
-	last, err := l.readAt(ctx, f, f.to-1, f.to)
-	if err != nil {
+	_, last, err := f.readLog(ctx, f.to-1, f.to)
+	f.lastAt = last.Time.UnixMilli()
+	return err
+}
+
+var errNoRecord = errors.New("the log has no record")
+
+func (f *finding) readLog(
+	ctx context.Context, from, to int64,
+) (records []*message.Message, last event.Origin, err error) {
+	err = f.l.pinging(ctx, func(ctx context.Context) (err error) {
+		records, err = f.l.ends.log.ReadLog(ctx, f.topic, f.number, from, to)
 		return err
+	})
+	if err == nil && len(records) == 0 {
+		err = fmt.Errorf("read %s from %d to %d: %w", f.topicPartition, from, to, errNoRecord)
 	}
-	if len(last) == 0 {
-		return fmt.Errorf("read %s: the log has no record at %d", f.topicPartition, f.to-1)
+	if err != nil {
+		return nil, last, err
 	}
-	place, _ := event.OriginFrom(last[0].Context())
-	f.lastAt = place.Time.UnixMilli()
-	return nil
+	last, _ = event.OriginFrom(records[len(records)-1].Context())
+	return records, last, nil
 }
 
 // lookUpSQL finds a row by its position: "not exists" may read the whole outbox.
@@ -256,22 +248,22 @@ where (select 1 from public.outbox o
     and (select 1 from public.outbox_lost l where l.event_id = e.id and l.version = e.version) is null`
 
 // lookUp asks after the reading: a record that is on the log was committed before.
-func (l *leader) lookUp(ctx context.Context, f *finding, records []*message.Message) error {
-	var events []lostEvent
+func (f *finding) lookUp(ctx context.Context, records []*message.Message) error {
+	var events []logRecord
 	var ids []string
 	var positions, versions []int64
 	for _, m := range records {
-		e, position, err := readSent(m)
+		e, err := readRecord(m)
 		if err != nil {
 			f.foreign++
 			continue
 		}
 		events = append(events, e)
-		positions, ids, versions = append(positions, position), append(ids, e.ID), append(versions, e.Version)
+		positions, ids, versions = append(positions, e.position), append(ids, e.ID), append(versions, e.Version)
 	}
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	rows, _ := l.conn.Query(ctx, lookUpSQL, positions, ids, versions)
+	rows, _ := f.l.conn.Query(ctx, lookUpSQL, positions, ids, versions)
 	var n int
 	_, err := pgx.ForEachRow(rows, []any{&n}, func() error {
 		f.unknown = append(f.unknown, events[n-1])
@@ -283,18 +275,26 @@ func (l *leader) lookUp(ctx context.Context, f *finding, records []*message.Mess
 	return nil
 }
 
+// logRecord is an event as the log has it.
+type logRecord struct {
+	event.Event
+	position int64 // of its row
+	origin   event.Origin
+	headers  map[string]string
+}
+
 var errForeign = errors.New("it has no outbox position, or is no event with a version")
 
-// A record without a position is another producer's.
-func readSent(m *message.Message) (e lostEvent, position int64, err error) {
-	e.origin, _ = event.OriginFrom(m.Context())
-	e.Event, err = event.FromMessage(m)
+// readRecord returns errForeign for a record of another producer.
+func readRecord(m *message.Message) (r logRecord, err error) {
+	r.origin, _ = event.OriginFrom(m.Context())
+	r.Event, err = event.FromMessage(m)
 	position, noPosition := strconv.ParseInt(m.Metadata[event.HeaderPosition], 10, 64)
-	if err != nil || noPosition != nil || e.Version == 0 {
-		return e, 0, errForeign
+	if err != nil || noPosition != nil || r.Version == 0 {
+		return r, errForeign
 	}
-	e.Topic = e.origin.Topic
-	e.headers = maps.Clone(m.Metadata)
-	delete(e.headers, event.KeyMetadata)
-	return e, position, nil
+	r.Topic, r.position = r.origin.Topic, position
+	r.headers = maps.Clone(m.Metadata)
+	delete(r.headers, event.KeyMetadata)
+	return r, nil
 }

@@ -40,10 +40,6 @@ type Refusal struct {
 	Confirmed bool   `json:"confirmed"`
 }
 
-// MaxLost is where [ReadStatus] stops counting lost events.
-const MaxLost = 100_000
-
-// $2 is where counting stops.
 const lossColumns = `case when c.refused is not null
         then jsonb_build_object('code', split_part(c.refused, ':', 1),
             'text', ltrim(substr(c.refused, strpos(c.refused, ':') + 1)),
@@ -61,7 +57,7 @@ const countHealing = `
 var (
 	// ErrNotRefused means that the relay refuses nothing.
 	ErrNotRefused = errors.New("the relay refuses nothing")
-	// ErrOtherRefusal means that the relay refuses for another reason than the one that was named.
+	// ErrOtherRefusal means that the refusal has another code.
 	ErrOtherRefusal = errors.New("the relay refuses for another reason")
 )
 
@@ -69,8 +65,8 @@ const confirmSQL = `
 update public.outbox_cursor set confirmed = case when split_part(refused, ':', 1) = $1 then refused else confirmed end
 returning coalesce(refused, ''), coalesce(split_part(refused, ':', 1) = $1, false)`
 
-// Confirm ends the refusal that has the code when tx commits, and returns its text. The leader publishes again within
-// seconds, or refuses anew if it finds another cause.
+// Confirm ends the refusal with the code when tx commits, and returns its text. The leader publishes again within
+// seconds, or refuses anew for a new reason.
 func Confirm(ctx context.Context, tx pgx.Tx, code string) (text string, err error) {
 	var isSame bool
 	if err := tx.QueryRow(ctx, confirmSQL, code).Scan(&text, &isSame); err != nil {

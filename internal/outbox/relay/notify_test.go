@@ -41,20 +41,6 @@ func TestALeaderAtRestHearsTheEndOfItsSession(t *testing.T) {
 	awaitNumber(t, pool, 2, `select epoch from outbox_cursor`)
 }
 
-func TestALeaderThatIsToldNothingPolls(t *testing.T) {
-	t.Parallel()
-	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
-	cfg := testRelayConfig(t, pool, l)
-	cfg.Listen = true
-	r := startRelay(t, cfg)
-	testkit.Until(t, r.leads)
-	for n := range 5 {
-		commit(t, o, pool, newEvent("k"))
-		l.AwaitDistinct(t, n+1)
-	}
-	require.Equal(t, int64(1), number(t, pool, `select epoch from outbox_cursor`), "on one session")
-}
-
 func TestAFollowerNotifiesAtALimitedRate(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()

@@ -112,11 +112,7 @@ select r.* from unnest($1::text[], $2::text[], $3::bigint[]) as r (topic, key, p
 where not exists (select from public.outbox_discarded d where d.position = r.position)
 on conflict (topic, key, position) do nothing`
 
-// batch returns nil if there is nothing to store.
 func (s settlement) batch() *pgx.Batch {
-	if len(s.parked)+len(s.held) == 0 {
-		return nil
-	}
 	batch := &pgx.Batch{}
 	queueParked(batch, s.parked)
 	if len(s.held) > 0 {
@@ -143,7 +139,7 @@ func queueRows(batch *pgx.Batch, sql string, rows []record) {
 const dueSQL = `
 select ` + columns + `
 from (select topic, key, retry_at from public.outbox_parked
-    where retry_at <= clock_timestamp() order by retry_at, topic, key limit $1) k
+    where retry_at <= (select clock_timestamp()) order by retry_at, topic, key limit $1) k
 cross join lateral (select h.position from public.outbox_held h where h.topic = k.topic and h.key = k.key
     order by h.position limit $1) h
 join public.outbox o on o.position = h.position
@@ -159,12 +155,12 @@ func (l *leader) flushParked(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return resting, err
 	}
-	if changed, err := l.lookFor(ctx, due); changed || err != nil {
+	if changed, err := l.makeReadyFor(ctx, due); changed || err != nil {
 		return draining, err
 	}
 	var settled settlement
 	if len(due) > 0 {
-		results, err := l.send(ctx, due)
+		results, _, err := l.send(ctx, due)
 		if err != nil {
 			return resting, err
 		}
@@ -212,7 +208,7 @@ where position >= (select min(position) from unnest($1::text[], $2::text[], $3::
 // Only the leader holds rows.
 const freeSQL = `
 delete from public.outbox_parked k
-where retry_at <= clock_timestamp()
+where retry_at <= (select clock_timestamp())
     and not exists (select from public.outbox_held h where h.topic = k.topic and h.key = k.key)
 returning topic, key`
 
@@ -234,13 +230,15 @@ func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlem
 	if err != nil {
 		return err
 	}
-	if _, _, err := l.change(ctx, batch, setEnds, plan); err != nil {
+	if err := l.guarded(ctx, batch, plan); err != nil {
 		return fmt.Errorf("release held rows: %w", err)
 	}
-	l.ends.apply(plan)
 	for i := range taken {
 		if p := taken[i].end; p != nil && p.stored.From != nil {
-			p.ready, p.need, p.err = false, max(p.need, p.known), errNotClean
+			p.need, p.err = max(p.need, p.known), errNotClean
+			if p.state == endReady {
+				p.state = endIll
+			}
 			l.ends.lookAt = time.Time{}
 		}
 	}
@@ -260,13 +258,10 @@ where o.position = any ($1) and exists (select from public.outbox_lost l
 
 // planReleased is the plan after held rows were published. In an ill partition their offsets may be below a consumer's:
 // the next passes send them, too. So do passes if lost events of the key have to follow.
-func (l *leader) planReleased(ctx context.Context, taken []record) (map[topicPartition]storedEnd, error) {
-	if l.ends == nil {
-		return nil, nil
-	}
-	plan := l.ends.plan(nil)
-	if len(taken) == 0 {
-		return plan, nil
+func (l *leader) planReleased(ctx context.Context, taken []record) (plan, error) {
+	ends := l.ends.plan(nil)
+	if l.ends == nil || len(taken) == 0 {
+		return ends, nil
 	}
 	positions := make([]int64, len(taken))
 	for i := range taken {
@@ -283,14 +278,14 @@ func (l *leader) planReleased(ctx context.Context, taken []record) (map[topicPar
 		if r.end == nil {
 			continue
 		}
-		p, from := plan[r.end.topicPartition], r.Position-1
-		switch {
-		case p.From != nil:
-			p.From = new(min(*p.From, from))
-		case slices.Contains(beforeLost, r.Position):
-			p.From = &from
+		next := ends[r.end.topicPartition]
+		if next.From == nil && !slices.Contains(beforeLost, r.Position) {
+			continue
 		}
-		plan[r.end.topicPartition] = p
+		if next.From == nil || r.Position <= *next.From {
+			next.From = new(r.Position - 1)
+		}
+		ends[r.end.topicPartition] = next
 	}
-	return plan, nil
+	return ends, nil
 }

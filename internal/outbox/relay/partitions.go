@@ -122,7 +122,7 @@ func (l *leader) createPartition(ctx context.Context, lower int64) error {
 	upper := lower + l.cfg.PartitionSize
 	create := &pgx.Batch{}
 	create.Queue(createPartitionSQL, lower, upper)
-	if err := l.guarded(ctx, create); err != nil {
+	if err := l.guarded(ctx, create, nil); err != nil {
 		return fmt.Errorf("create partition from %d: %w", lower, err)
 	}
 	l.cfg.Log.Info("partition created", "from", lower, "to", upper)
@@ -140,7 +140,7 @@ func (l *leader) dropPartition(ctx context.Context, name string) error {
 	drop := &pgx.Batch{}
 	drop.Queue(forgetPointsBelowSQL, name)
 	drop.Queue(dropPartitionSQL, name)
-	if err := l.guarded(ctx, drop); err != nil {
+	if err := l.guarded(ctx, drop, nil); err != nil {
 		return fmt.Errorf("drop partition %s: %w", name, err)
 	}
 	l.cfg.Log.Info("partition dropped", "name", name)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -46,13 +45,11 @@ func (l *leader) besides(t testing.TB, write func(context.Context) error) {
 func TestADropGivesWay(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
-	limits := watchLimits(t, pool)
 	l, log := newPatientLeader(t, pool)
 	addMany(t, o, pool, 25, 3)
 	readPast(t, l, 24)
 	require.NoError(t, l.changePartitions(t.Context()))
 	execSQL(t, pool, `update outbox_partition set published_at = '2000-01-01'`)
-	limits()
 
 	busy := begin(t, pool)
 	addIn(t, o, busy, "busy")
@@ -70,14 +67,12 @@ func TestADropGivesWay(t *testing.T) {
 	require.NoError(t, busy.Commit(t.Context()))
 	l.besides(t, func(context.Context) error { return nil })
 	require.Equal(t, int64(33), uppers(t, l)[0], "all three, at the next maintenance")
-	require.Equal(t, []string{"DROP TABLE 200ms", "DROP TABLE 200ms", "DROP TABLE 200ms"}, limits())
 	require.Equal(t, 1, l.drain(t))
 }
 
 func TestMakingAPartitionGivesWay(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
-	limits := watchLimits(t, pool)
 	l, log := newPatientLeader(t, pool)
 	addMany(t, o, pool, 10, 3)
 	l.drain(t)
@@ -100,41 +95,4 @@ func TestMakingAPartitionGivesWay(t *testing.T) {
 	require.NoError(t, busy.Rollback(t.Context()))
 	l.besides(t, func(context.Context) error { return nil })
 	require.Len(t, uppers(t, l), len(before)+2)
-	require.Equal(t, []string{"CREATE TABLE 1s", "ALTER TABLE 1s", "CREATE TABLE 1s", "ALTER TABLE 1s"}, limits())
-}
-
-func TestTheRoomIsToldWhileNothingCanBeCreated(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
-	l, _ := newPatientLeader(t, pool)
-	require.NoError(t, l.changePartitions(t.Context()))
-	room := func() float64 {
-		registry := prometheus.NewRegistry()
-		registry.MustRegister(collected{pool})
-		return values(t, registry)["outbox_relay_position_room"]
-	}
-	full := room()
-	execSQL(t, pool, `create table public.outbox_33 (other text)`)
-	addMany(t, o, pool, 30, 3)
-	require.ErrorContains(t, l.changePartitions(t.Context()), "create partition from 33")
-	require.InDelta(t, full-30, room(), 0)
-}
-
-// watchLimits returns the lock timeouts of the table changes since its last call.
-func watchLimits(t testing.TB, pool *pgxpool.Pool) func() []string {
-	t.Helper()
-	execSQL(t, pool, `
-		create table public.limits (n int generated always as identity, limited text);
-		create function public.note_limit() returns event_trigger language plpgsql as $$
-		begin
-			insert into public.limits (limited) values (tg_tag || ' ' || current_setting('lock_timeout'));
-		end $$;
-		create event trigger note_limit on ddl_command_start execute function public.note_limit()`)
-	seen := 0
-	return func() []string {
-		all := columnOf[string](t, pool, `select limited from public.limits order by n`)
-		fresh := all[seen:]
-		seen = len(all)
-		return fresh
-	}
 }

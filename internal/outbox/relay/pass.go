@@ -12,6 +12,67 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
+// pass sends the rows and lost events of ill partitions again.
+type pass struct {
+	*leader
+	ill    []*finding
+	topics []string
+	from   int64            // the lowest position above which rows are sent
+	above  int64            // rows up to here are read
+	sent   map[*end]int     // records of each ill partition that has taken all so far
+	lost   map[key][]record // lost events that are not yet in a page, without their payloads
+}
+
+func (p *pass) has(e *end) bool {
+	_, has := p.sent[e]
+	return has
+}
+
+// runPass returns again if the log is to be looked at immediately. A pass is a partition's last one if the partition's
+// end was high enough when it began: then it lies above every offset that a consumer can have.
+func (l *leader) runPass(ctx context.Context, ill []*finding) (again bool, err error) {
+	p := &pass{leader: l, ill: ill, from: *ill[0].stored.From, sent: map[*end]int{}, lost: map[key][]record{}}
+	for _, f := range ill {
+		p.from = min(p.from, *f.stored.From)
+		p.topics = append(p.topics, f.topic)
+		p.sent[f.end], f.isLast = 0, f.to >= f.need
+	}
+	p.above = p.from
+	if err := p.listLost(ctx); err != nil {
+		return false, err
+	}
+	for more := true; more && len(p.sent) > 0; {
+		var page []record
+		if page, more, err = p.readPage(ctx); err != nil {
+			return false, err
+		}
+		if stopped, err := p.sendPage(ctx, page); stopped || err != nil {
+			return false, err
+		}
+	}
+	return p.endPass(ctx)
+}
+
+const listLostSQL = `
+select event_id, topic, key, version from public.outbox_lost where topic = any ($1) order by topic, key, version`
+
+func (p *pass) listLost(ctx context.Context) error {
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	rows, _ := p.conn.Query(ctx, listLostSQL, p.topics)
+	r := record{lost: true, resent: true}
+	_, err := pgx.ForEachRow(rows, []any{&r.ID, &r.Topic, &r.Key, &r.Version}, func() error {
+		if p.has(p.ends.place(&r)) {
+			p.lost[r.key()] = append(p.lost[r.key()], r)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("list lost events: %w", err)
+	}
+	return nil
+}
+
 // passSQL selects the rows that have been sent, and those of a key before its lost events: a database that went back
 // may not know that they are published.
 const passSQL = `
@@ -29,64 +90,29 @@ where o.position > $1
 order by o.position
 limit $6`
 
-// pass sends the rows and lost events of ill partitions again.
-type pass struct {
-	ill    []*finding
-	topics []string
-	from   int64        // the lowest position above which rows are sent
-	above  int64        // rows up to here are read
-	sent   map[*end]int // records of each ill partition that has taken all so far
-	lost   lostEvents   // not yet in a page
-}
-
-func (p *pass) has(e *end) bool {
-	_, has := p.sent[e]
-	return has
-}
-
-// runPass returns again if the log is to be looked at immediately. A pass is a partition's last one if the partition's
-// end was high enough when it began: then it lies above every offset that a consumer can have.
-func (l *leader) runPass(ctx context.Context, ill []*finding) (again bool, err error) {
-	p := &pass{ill: ill, from: *ill[0].stored.From, sent: map[*end]int{}}
-	for _, f := range ill {
-		p.from = min(p.from, *f.stored.From)
-		p.topics = append(p.topics, f.topic)
-		p.sent[f.end], f.isLast = 0, f.to >= f.need
-	}
-	p.above = p.from
-	if p.lost, err = l.lostOf(ctx, p.topics, p.sent); err != nil {
-		return false, err
-	}
-	for more := true; more && len(p.sent) > 0; {
-		var page []record
-		if page, more, err = l.readPass(ctx, p); err != nil {
-			return false, err
-		}
-		if stopped, err := l.sendPass(ctx, p, page); stopped || err != nil {
-			return false, err
-		}
-	}
-	return l.endPass(ctx, p)
-}
-
-// readPass returns the next rows with their keys' lost events before them. The last page has all other lost events.
-func (l *leader) readPass(ctx context.Context, p *pass) (page []record, more bool, err error) {
+// readPage returns the next rows with their keys' lost events before them. The last page has all other lost events.
+func (p *pass) readPage(ctx context.Context) (page []record, more bool, err error) {
 	var open *string
-	if l.open != nil {
-		open = &l.open.text
+	if p.open != nil {
+		open = &p.open.text
 	}
-	rows, more, err := l.read(ctx, passSQL, p.above, l.done.text, open, l.upTo, p.topics)
+	rows, more, err := p.read(ctx, passSQL, p.above, p.done.text, open, p.upTo, p.topics)
 	if err != nil {
 		return nil, false, err
 	}
 	for _, r := range rows {
 		p.above = r.Position
-		end := l.ends.place(&r)
-		if p.has(end) && r.Position > *end.stored.From {
-			page = append(page, p.lost.before(&r)...)
-			r.resent = true
-			page = append(page, r)
+		end := p.ends.place(&r)
+		if !p.has(end) || r.Position <= *end.stored.From {
+			continue
 		}
+		lost, k := p.lost[r.key()], r.key()
+		for len(lost) > 0 && lost[0].Version < r.Version {
+			page, lost = append(page, lost[0]), lost[1:]
+		}
+		p.lost[k] = lost
+		r.resent = true
+		page = append(page, r)
 	}
 	if !more {
 		for _, left := range p.lost {
@@ -96,23 +122,23 @@ func (l *leader) readPass(ctx context.Context, p *pass) (page []record, more boo
 	return page, more, nil
 }
 
-func (l *leader) sendPass(ctx context.Context, p *pass, page []record) (stopped bool, err error) {
+func (p *pass) sendPage(ctx context.Context, page []record) (stopped bool, err error) {
 	for {
 		page = slices.DeleteFunc(page, func(r record) bool { return !p.has(r.end) })
 		if len(page) == 0 {
 			return false, nil
 		}
-		now, err := l.poll(ctx)
+		now, err := p.poll(ctx)
 		if now.paused || err != nil || ctx.Err() != nil {
 			return true, cmp.Or(err, ctx.Err())
 		}
-		if err := l.maintain(ctx); err != nil {
+		if err := p.maintain(ctx); err != nil {
 			return true, err
 		}
-		n := min(l.callLimit, len(page))
+		n := min(p.callLimit, len(page))
 		part := slices.Clone(page[:n]) // the page does not keep the payloads of lost events
 		page = page[n:]
-		parked, err := l.resend(ctx, p, part)
+		parked, err := p.sendAgain(ctx, part)
 		if err != nil {
 			return true, err
 		}
@@ -123,29 +149,31 @@ func (l *leader) sendPass(ctx context.Context, p *pass, page []record) (stopped 
 // holdLaterSQL holds the rows that a pass does not send because an earlier record of their key was refused.
 const holdLaterSQL = `
 insert into public.outbox_held (topic, key, position)
-select o.topic, o.key, o.position from public.outbox o
-where o.topic = $1 and o.key = $2 and o.version >= $3 and o.position > $4
-    and not exists (select from public.outbox_discarded d where d.position = o.position)
+select o.topic, o.key, o.position
+from public.outbox o
+join unnest($1::text[], $2::text[], $3::bigint[]) as r (topic, key, version)
+    on o.topic = r.topic and o.key = r.key and o.version >= r.version
+where o.position > $4 and not exists (select from public.outbox_discarded d where d.position = o.position)
 on conflict (topic, key, position) do nothing`
 
-// resend ends the pass of a partition that does not take a record now. The others go on.
-func (l *leader) resend(ctx context.Context, p *pass, records []record) (parked []key, err error) {
-	if err := l.loadLost(ctx, records); err != nil {
+// sendAgain ends the pass of a partition that does not take a record now. The others go on.
+func (p *pass) sendAgain(ctx context.Context, records []record) (parked []key, err error) {
+	if err := p.loadLost(ctx, records); err != nil {
 		return nil, err
 	}
-	results, err := l.transmit(ctx, records)
+	results, failed, err := p.send(ctx, records)
 	if err != nil {
 		return nil, err
 	}
-	l.note(records, results)
-	l.metrics.resent.Add(float64(len(results) - countFailed(results)))
+	p.metrics.resent.Add(float64(len(results) - failed))
 	for i, why := range results {
 		if isTransient(why) {
 			delete(p.sent, records[i].end)
 		}
 	}
 	var settled settlement
-	later := &pgx.Batch{}
+	var topics, keys []string
+	var versions []int64
 	for i, why := range results {
 		r := &records[i]
 		if !p.has(r.end) {
@@ -153,80 +181,28 @@ func (l *leader) resend(ctx context.Context, p *pass, records []record) (parked 
 		}
 		p.sent[r.end]++
 		if why != nil && r.lost {
-			l.cfg.Log.Error("a lost event cannot be sent again", "event_id", r.ID, "topic", r.Topic, "error", why)
+			p.cfg.Log.Error("a lost event cannot be sent again", "event_id", r.ID, "topic", r.Topic, "error", why)
 		}
 		if isPermanent(why) {
-			l.park(r, why, &settled)
+			p.park(r, why, &settled)
 			parked = append(parked, r.key())
-			later.Queue(holdLaterSQL, r.Topic, r.Key, r.Version, p.from)
+			topics, keys, versions = append(topics, r.Topic), append(keys, r.Key), append(versions, r.Version)
 		}
 	}
 	if parked == nil {
 		return nil, nil
 	}
-	settled.log(ctx, l.cfg.Log)
-	queueParked(later, settled.parked)
-	l.ends.changes++
-	return parked, l.guarded(ctx, later)
-}
-
-func (l *leader) endPass(ctx context.Context, p *pass) (again bool, err error) {
-	plan := l.ends.plan(nil)
-	var healed []*finding
-	records := 0
-	for _, f := range p.ill {
-		switch n := p.sent[f.end]; {
-		case !p.has(f.end): // its next look begins another pass
-		case n == 0:
-			f.ready = true // a page comes first
-		case f.isLast:
-			plan[f.topicPartition] = storedEnd{End: f.known, Time: f.time, Expected: f.known}
-			healed, records = append(healed, f), records+n
-		default:
-			again = true
-		}
-	}
-	if len(healed) == 0 {
-		return again, nil
-	}
-	if _, _, err := l.change(ctx, nil, setEnds, plan); err != nil {
-		return false, fmt.Errorf("store the end of a heal: %w", err)
-	}
-	l.ends.apply(plan)
-	for _, f := range healed {
-		f.isReported = false
-	}
-	l.cfg.Log.Info("healed", "partitions", len(healed), "records", records)
-	return true, nil
-}
-
-type lostEvents map[key][]record
-
-const lostOfSQL = `
-select event_id, topic, key, version from public.outbox_lost where topic = any ($1) order by topic, key, version`
-
-// lostOf returns the lost events of ill partitions without their payloads.
-func (l *leader) lostOf(ctx context.Context, topics []string, ill map[*end]int) (lostEvents, error) {
-	ctx, cancel := withStatementTimeout(ctx)
-	defer cancel()
-	found := lostEvents{}
-	rows, _ := l.conn.Query(ctx, lostOfSQL, topics)
-	r := record{lost: true, resent: true}
-	_, err := pgx.ForEachRow(rows, []any{&r.ID, &r.Topic, &r.Key, &r.Version}, func() error {
-		if _, isIll := ill[l.ends.place(&r)]; isIll {
-			found[r.key()] = append(found[r.key()], r)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list lost events: %w", err)
-	}
-	return found, nil
+	settled.log(ctx, p.cfg.Log)
+	p.ends.changes++
+	batch := &pgx.Batch{}
+	batch.Queue(holdLaterSQL, topics, keys, versions, p.from)
+	queueParked(batch, settled.parked)
+	return parked, p.guarded(ctx, batch, nil)
 }
 
 const loadLostSQL = `select payload, headers from public.outbox_lost where event_id = $1 and version = $2`
 
-func (l *leader) loadLost(ctx context.Context, records []record) error {
+func (p *pass) loadLost(ctx context.Context, records []record) error {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
 	batch := &pgx.Batch{}
@@ -241,26 +217,45 @@ func (l *leader) loadLost(ctx context.Context, records []record) error {
 				return err
 			}
 			m.Metadata[event.KeyMetadata] = r.Key
-			e, position, err := readSent(m)
-			r.Event, r.Position = e.Event, position
+			found, err := readRecord(m)
+			r.Event, r.Position = found.Event, found.position
 			return err
 		})
 	}
 	if batch.Len() == 0 {
 		return nil
 	}
-	if err := l.conn.SendBatch(ctx, batch).Close(); err != nil {
+	if err := p.conn.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("read lost events: %w", err)
 	}
 	return nil
 }
 
-func (e lostEvents) before(r *record) []record {
-	all := e[r.key()]
-	n := 0
-	for n < len(all) && all[n].Version < r.Version {
-		n++
+func (p *pass) endPass(ctx context.Context) (again bool, err error) {
+	ends := p.ends.plan(nil)
+	var healed []*finding
+	records := 0
+	for _, f := range p.ill {
+		switch n := p.sent[f.end]; {
+		case !p.has(f.end): // its next look begins another pass
+		case n == 0:
+			f.state = endReady // a page comes first
+		case f.isLast:
+			ends[f.topicPartition] = storedEnd{End: f.known, Time: f.time, Expected: f.known}
+			healed, records = append(healed, f), records+n
+		default:
+			again = true
+		}
 	}
-	e[r.key()] = all[n:]
-	return all[:n]
+	if len(healed) == 0 {
+		return again, nil
+	}
+	if err := p.guarded(ctx, nil, ends); err != nil {
+		return false, fmt.Errorf("store the end of a heal: %w", err)
+	}
+	for _, f := range healed {
+		f.isReported = false
+	}
+	p.cfg.Log.Info("healed", "partitions", len(healed), "records", records)
+	return true, nil
 }

@@ -1,12 +1,14 @@
 package relay
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/test/testkit"
@@ -91,9 +93,13 @@ func TestALeaderThatWaitsForAPersonRests(t *testing.T) {
 	require.True(t, w.open.complete)
 	w.exec(`delete from outbox_point`)
 	w.log.cut(0, 0)
-	w.ends.lookAt, w.storedAt = time.Time{}, time.Time{}
-	_, err = w.round(t.Context())
-	require.NoError(t, err)
-	require.True(t, w.ends.isRefused)
+	w.ends.lookAt = time.Time{}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var running errgroup.Group
+	running.Go(func() error { return w.run(ctx) })
+	awaitNumber(t, w.pool, 1, `select count(*) from outbox_cursor where win is null and refused is not null`)
+	stop()
+	require.ErrorIs(t, running.Wait(), context.Canceled)
 	require.Equal(t, time.Hour, w.restFor(time.Hour))
 }

@@ -16,15 +16,15 @@ func (l *leader) publish(ctx context.Context, page []record) (settled settlement
 	for attempt := 1; len(unsent) > 0; attempt++ {
 		n := min(l.callLimit, len(unsent))
 		part, rest := unsent[:n], unsent[n:]
-		if _, err := l.lookFor(ctx, part); err != nil { // a look gives no row of a stored page another version
+		if _, err := l.makeReadyFor(ctx, part); err != nil { // a look gives no row of a stored page another version
 			return settled, err
 		}
 		part = l.holdParked(part, &settled) // the look may have parked keys
-		results, err := l.send(ctx, part)
+		results, failed, err := l.send(ctx, part)
 		if err != nil {
 			return settled, err
 		}
-		if countFailed(results) == 0 {
+		if failed == 0 {
 			unsent, attempt, began = rest, 0, time.Now()
 			continue
 		}
@@ -75,43 +75,47 @@ func (l *leader) ping(ctx context.Context) error {
 	return l.conn.Ping(ctx)
 }
 
-func (l *leader) send(ctx context.Context, records []record) ([]error, error) {
-	results := make([]error, len(records))
+// send makes one call of the publisher. A record that must wait for a look at its partition fails without it, unless a
+// pass sends it.
+func (l *leader) send(ctx context.Context, records []record) (results []error, failed int, err error) {
+	results = make([]error, len(records))
 	var ready []record
 	for i := range records {
-		if results[i] = l.ends.whyNot(&records[i]); results[i] == nil {
-			ready = append(ready, records[i])
+		r := &records[i]
+		if !r.resent {
+			results[i] = l.ends.whyNotReady(r)
+		}
+		if results[i] == nil {
+			ready = append(ready, *r)
 		}
 	}
 	if len(ready) > 0 {
-		sent, err := l.transmit(ctx, ready)
-		if err != nil {
-			return nil, err
+		if err := l.storeExpected(ctx, ready); err != nil {
+			return nil, 0, err
 		}
+		call := l.start(ctx, ready)
+		if err := l.pingUntil(ctx, call.ended, l.cfg.PublishTimeout+(l.cfg.Lease-l.cfg.PublishTimeout)/2); err != nil {
+			return nil, 0, err
+		}
+		if slices.ContainsFunc(call.results, func(why error) bool { return why != nil && isUnfinished(why) }) {
+			l.callLimit = max(len(ready)/2, 1) // the publisher takes only some of them in time
+		}
+		l.ends.account(ready, call)
+		n := 0
 		for i, why := range results {
 			if why == nil {
-				results[i], sent = sent[0], sent[1:]
+				results[i] = call.results[n]
+				n++
 			}
 		}
 	}
-	l.note(records, results)
-	return results, nil
-}
-
-func (l *leader) transmit(ctx context.Context, records []record) ([]error, error) {
-	if err := l.expect(ctx, records); err != nil {
-		return nil, err
+	for _, why := range results {
+		if why != nil {
+			failed++
+		}
 	}
-	call := l.start(ctx, records)
-	if err := l.pingUntil(ctx, call.ended, l.cfg.PublishTimeout+(l.cfg.Lease-l.cfg.PublishTimeout)/2); err != nil {
-		return nil, err
-	}
-	if countFailed(call.results) > 0 && slices.ContainsFunc(call.results, isUnfinished) {
-		l.callLimit = max(len(records)/2, 1) // the publisher takes only some of them in time
-	}
-	l.account(records, call)
-	l.logTaken(ctx, records, call.results)
-	return call.results, nil
+	l.note(ctx, records, results, failed)
+	return results, failed, nil
 }
 
 // pingUntil keeps the session until something is done, for as long as the limit.
@@ -133,11 +137,13 @@ func (l *leader) pingUntil(ctx context.Context, done <-chan struct{}, limit time
 	}
 }
 
-func (l *leader) note(records []record, results []error) {
-	failed := countFailed(results)
+func (l *leader) note(ctx context.Context, records []record, results []error, failed int) {
 	if failed < len(results) {
 		l.takenAt = time.Now()
 		l.health.well()
+		if l.cfg.Log.Enabled(ctx, slog.LevelDebug) {
+			l.logTaken(records, results)
+		}
 	}
 	if failed == 0 {
 		return
@@ -156,13 +162,13 @@ func (l *leader) note(records []record, results []error) {
 		"correlation_id", e.CorrelationID(), "error", why)
 }
 
-func countFailed(results []error) (failed int) {
-	for _, why := range results {
-		if why != nil {
-			failed++
+func (l *leader) logTaken(records []record, results []error) {
+	for i := range records {
+		if e := &records[i].Event; results[i] == nil {
+			l.cfg.Log.Debug("event published", "event_id", e.ID, "event_type", e.Type, "correlation_id", e.CorrelationID(),
+				"topic", e.Topic, "position", records[i].Position)
 		}
 	}
-	return failed
 }
 
 // isTransient reports whether the result is a key's first failure and another attempt may cure it.
@@ -171,15 +177,3 @@ func isTransient(why error) bool {
 }
 
 func hasFailed(why error) bool { return isTransient(why) && !isUnfinished(why) }
-
-func (l *leader) logTaken(ctx context.Context, records []record, results []error) {
-	if !l.cfg.Log.Enabled(ctx, slog.LevelDebug) {
-		return
-	}
-	for i := range records {
-		if e := &records[i].Event; results[i] == nil {
-			l.cfg.Log.Debug("event published", "event_id", e.ID, "event_type", e.Type, "correlation_id", e.CorrelationID(),
-				"topic", e.Topic, "position", records[i].Position)
-		}
-	}
-}

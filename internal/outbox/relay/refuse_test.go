@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -80,12 +79,7 @@ func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
 	w.consumer.consume()
 	w.goBack("backup")
 	w.add("a", "b")
-	w.log.asked = func(p int32) error {
-		if p == 0 {
-			return errNotSent
-		}
-		return nil
-	}
+	w.log.asked = silent(0)
 	w.lead()
 	w.await(func() bool { return w.log.end(1) >= 3 })
 	require.Equal(t, int64(1), w.log.end(0))
@@ -96,7 +90,7 @@ func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
 	next := w.next(n)
 	page, _, err := w.read(t.Context(), pageSQL, next.position, next.after.text, next.text)
 	require.NoError(t, err)
-	settled, _, err := w.prepare(t.Context(), page)
+	settled, _, err := w.readyOrPark(t.Context(), page)
 	require.NoError(t, err)
 	require.Len(t, settled.held, 1, "it is held with the page")
 	w.log.asked = nil
@@ -121,13 +115,14 @@ func TestAMissingVersionIsRefused(t *testing.T) {
 
 func TestALogThatCannotBePlacedIsRefused(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1)
+	w := newWorld(t, 2)
 	w.lead()
 	w.produce("a", "b")
 	w.exec(`delete from outbox_point`) // as dropping a table partition does
 	w.log.cut(0, 0)
+	w.log.cut(1, 0)
 	w.lead()
-	w.requireRefused("log_unplaceable")
+	w.requireRefused("log_unplaceable") // one confirmation for all partitions
 	w.requireWhole()
 }
 
@@ -197,7 +192,7 @@ func TestAnotherProducerHoldsUpItsPartitionOnly(t *testing.T) {
 // An older edition's database has no ends.
 func TestTheFirstLeaderTakesTheEndsAsTheyAre(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1)
+	w := newWorld(t, 2)
 	w.add("a")
 	w.exec(`update outbox_cursor set ends = null; `)
 	w.exec(`delete from outbox_point`)
@@ -210,6 +205,11 @@ func TestTheFirstLeaderTakesTheEndsAsTheyAre(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(5), w.log.end(0), "it waits for the records of an older leader")
 	w.ends.landed = time.Time{}
+	w.log.asked = silent(1)
+	_, err = w.round(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, int64(1), w.count(`select count(*) from outbox_cursor where ends is null`), "of all partitions")
+	w.log.asked = nil
 	w.await(func() bool { return w.log.end(0) == 6 })
 	w.settle()
 	require.Equal(t, int64(6), w.log.end(0))
@@ -285,27 +285,6 @@ func TestALogThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	w.requireWhole()
 }
 
-func TestAPartitionThatTakesNothingParksItsKeys(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 2)
-	w.cfg.patience, w.cfg.parkedRetryMax = time.Nanosecond, time.Millisecond
-	w.log.before = func(m *message.Message) error {
-		if m.Metadata[event.KeyMetadata] == "a" {
-			return errors.New("no leader")
-		}
-		return nil
-	}
-	w.lead()
-	w.add("a", "b", "a", "b")
-	w.await(func() bool { return w.count(`select count(*) from outbox_held`) == 2 && w.log.end(1) >= 2 })
-	w.add("b")
-	w.await(func() bool { return w.log.end(1) >= 3 })
-	w.log.before = nil
-	w.await(func() bool { return w.count(`select count(*) from outbox_held`) == 0 })
-	w.settle()
-	w.requireWhole()
-}
-
 func TestAPartitionThatTakesNothingHoldsUpNoOtherHeal(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string]string{"rows": "a", "a lost event": "c"} {
@@ -319,12 +298,7 @@ func TestAPartitionThatTakesNothingHoldsUpNoOtherHeal(t *testing.T) {
 			w.leadAndSettle()
 			w.log.cut(0, 0)
 			w.log.cut(1, 0)
-			w.log.before = func(m *message.Message) error {
-				if m.Metadata[event.KeyMetadata] == key {
-					return errNotSent
-				}
-				return nil
-			}
+			w.log.before = failing(event.KeyMetadata, key, errNotSent)
 			w.lead()
 			w.add("a", "b", "c", "d")
 			w.await(func() bool { return w.count(`select count(*) from outbox_held`) == 2 && w.log.end(1) >= 4 })
@@ -378,12 +352,7 @@ func TestASilentPartitionEndsNoRefusal(t *testing.T) {
 	const refused = `select count(*) from outbox_cursor where refused like 'events_unknown:%'`
 	require.Equal(t, int64(1), w.count(refused))
 
-	w.log.asked = func(p int32) error {
-		if p == 0 {
-			return errNotSent
-		}
-		return nil
-	}
+	w.log.asked = silent(0)
 	w.produce("b")
 	w.leadAndSettle()
 	require.Equal(t, int64(1), w.count(refused))

@@ -16,9 +16,7 @@ import (
 // Relay publishes the outbox's events. Any number may run against one database; one of them leads.
 //
 // Guaranteed: the publisher has acknowledged every committed event before the cursor passes it. Per key and topic,
-// first occurrences are in the order of versions.
-//
-// Not guaranteed: that an event is sent once, or any order across keys.
+// first occurrences are in the order of versions. Not guaranteed: that an event is sent once, an order across keys.
 type Relay struct {
 	cfg     Config
 	metrics *metrics
@@ -141,8 +139,7 @@ func (r *Relay) follow(ctx context.Context, conn *pgx.Conn, d time.Duration) err
 }
 
 // Healthy is for a readiness check. It fails if the relay does not run, has never led or followed, or if no event moved
-// for [Config.MaxSilence] although some waited or may have. A relay that an operator has paused is healthy. It needs no
-// connection.
+// for [Config.MaxSilence] although some may wait. A paused relay is healthy.
 func (r *Relay) Healthy(context.Context) error {
 	h := &r.health
 	h.mu.Lock()

@@ -43,7 +43,7 @@ func TestASequenceThatWasSetBackLosesNoRow(t *testing.T) {
 			return newReader(t, pool, 2)
 		},
 		"a reader dies before the repair": func(t *testing.T, pool *pgxpool.Pool, r *reader) *reader {
-			_, _, err := r.change(t.Context(), nil, setNoMarks)
+			_, _, err := r.change(t.Context(), nil, nil, setNoMarks)
 			require.NoError(t, err)
 			return newReader(t, pool, 2)
 		},

@@ -12,22 +12,11 @@ import (
 // statementTimeout ends a statement on this side when the server does not answer. The session ends with it.
 const statementTimeout = 40 * time.Second
 
-// perStatement is added for each statement of a batch: a heal may have a million.
-const perStatement = 10 * time.Millisecond
-
 var errNoAnswer = errors.New("PostgreSQL has not answered in time")
 
 // A stop does not cut statements off: a page that was sent is recorded.
 func withStatementTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	return withBatchTimeout(ctx, nil)
-}
-
-func withBatchTimeout(ctx context.Context, batch *pgx.Batch) (context.Context, context.CancelFunc) {
-	limit := statementTimeout
-	if batch != nil {
-		limit += time.Duration(batch.Len()) * perStatement
-	}
-	return context.WithTimeoutCause(context.WithoutCancel(ctx), limit, errNoAnswer)
+	return context.WithTimeoutCause(context.WithoutCancel(ctx), statementTimeout, errNoAnswer)
 }
 
 // settingsSQL makes a session fit to lead.

@@ -42,11 +42,12 @@ type Status struct {
 	Room           int64   `json:"-"` // left in existing table partitions
 }
 
-// MaxScheduled is where [ReadStatus] stops counting scheduled events.
-const MaxScheduled = 100_000
-
-// MaxWaiting is where [ReadStatus] stops counting: an outage of an hour must not make its answer slow.
-const MaxWaiting = 10_000
+// [ReadStatus] stops counting here, so that its answer is not slow after an outage.
+const (
+	MaxScheduled = 100_000
+	MaxWaiting   = 10_000
+	MaxLost      = 100_000
+)
 
 // Every role may read pg_locks.
 const leaderLock = `exists (select from pg_locks l join pg_database d on d.oid = l.database
@@ -81,8 +82,7 @@ from (
     limit $2
 ) x`
 
-// ReadStatus reads the status without disturbing the relay. Its two statements see two moments: an event that is
-// published in between is counted in neither or in both.
+// ReadStatus needs no leader. Its two statements see two moments.
 func ReadStatus(ctx context.Context, db DB) (Status, error) { return readStatus(ctx, db, MaxWaiting) }
 
 func readStatus(ctx context.Context, db DB, limit int) (s Status, err error) {
@@ -120,8 +120,7 @@ func desc(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("outbox_"+name, help, nil, nil)
 }
 
-// Measure reads the outbox's gauges from the database, with or without a leader, at the cost of a few rows.
-// docs/operations.md explains them.
+// Measure reads the outbox's gauges, with or without a leader. docs/operations.md explains them.
 func Measure(ctx context.Context, db DB) ([]prometheus.Metric, error) {
 	s, err := readStatus(ctx, db, 1)
 	if err != nil {
@@ -151,8 +150,8 @@ from public.outbox_parked
 where not permanent and parked_at <= clock_timestamp() - $1 * interval '1 microsecond'
 order by parked_at limit 1`
 
-// CheckHeld is for a readiness check, on any instance. It fails if a key's events have been held for longer than limit,
-// the broker does not refuse them for good, and others are published: a topic or a right to it is missing, for example.
+// CheckHeld is for a readiness check, on any instance. It fails if a key's events have been held for longer than limit
+// and the broker does not refuse them for good: a topic or a right to it is missing, for example.
 func CheckHeld(ctx context.Context, db DB, limit time.Duration) error {
 	var topic, reason string
 	var since time.Duration

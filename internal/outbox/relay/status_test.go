@@ -28,7 +28,9 @@ func TestStatusCountsWhatWaits(t *testing.T) {
 	slow := begin(t, pool)
 	addIn(t, o, slow, "slow") // position 1, not committed
 	commit(t, o, pool, newEvent("a"), newEvent("b"))
+	room := s.Room
 	s = statusOf(t, pool)
+	require.Equal(t, room-3, s.Room)
 	require.EqualValues(t, 2, s.Waiting, "what is not committed does not wait yet")
 	require.NotNil(t, s.OldestWaiting)
 	require.EqualValues(t, 3, s.Head)

@@ -22,7 +22,7 @@ type Config struct {
 	RequestTimeout     time.Duration  `env:"REQUEST_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one request, its transaction included"`
 	MaxConnections     int            `env:"HTTP_MAX_CONNECTIONS" envDefault:"0" max:"1000000" doc:"open connections of the Customer API; more wait; 0: a quarter of the descriptors that the process may open, at most 10000"`
 	RateLimit          int            `env:"RATE_LIMIT" envDefault:"6000" max:"1000000000" doc:"requests per client and minute, to one instance; a client is an IPv4 address or an IPv6 /64; 0: clients are not limited, nor are their sign-ups"`
-	TrustedProxies     []netip.Prefix `env:"TRUSTED_PROXIES" format:"network" doc:"networks (CIDR) of the proxies in front of the service, separated by commas: the client is the last address in X-Forwarded-For that is not one of theirs; an entry with a port is not read; unset: the connection's other end, so behind a proxy all people are one client"`
+	TrustedProxies     []netip.Prefix `env:"TRUSTED_PROXIES" format:"network" doc:"networks (CIDR) of the proxies in front of the service: the client is the last address in X-Forwarded-For that is not one of theirs; an entry with a port is not read; unset: the connection's other end, so behind a proxy all people are one client"`
 	SignupsPerMailbox  int            `env:"SIGNUPS_PER_MAILBOX" envDefault:"5" max:"1000000" doc:"sign-ups per mailbox and day, over all instances; ada+x@ and a.da@ are the mailbox of ada@; beyond it 429; 0: no limit"`
 	SignupsPerClient   int            `env:"SIGNUPS_PER_CLIENT" envDefault:"1000" max:"1000000" doc:"sign-ups per client and hour, over all instances; beyond it 429; 0, or RATE_LIMIT=0: no limit"`
 

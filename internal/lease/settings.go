@@ -26,8 +26,8 @@ const (
 type Settings struct {
 	Workers     int           `env:"WORKERS" envDefault:"4" min:"1" max:"100" doc:"effects carried out side by side"`
 	Lease       time.Duration `env:"LEASE" envDefault:"1m" min:"100ms" max:"1h" doc:"how long a claimed row is its claimant's without a heartbeat"`
-	Heartbeat   time.Duration `env:"HEARTBEAT" envDefault:"0s" min:"0s" max:"20m" doc:"pause between two renewals of the leases held, at most half of the lease; 0s: a third of it"`
-	Poll        time.Duration `env:"POLL" envDefault:"1s" min:"10ms" max:"1m" doc:"how often to look for retries and rows of other processes; up to ten times as long while there are none"`
+	Heartbeat   time.Duration `env:"HEARTBEAT" envDefault:"0s" min:"0s" max:"20m" doc:"pause between two renewals of the leases held; 0s: a third of the lease"`
+	Poll        time.Duration `env:"POLL" envDefault:"1s" min:"10ms" max:"1m" doc:"pause between looks for retries and rows of other processes; up to ten times as long without any"`
 	MaxAttempts int           `env:"MAX_ATTEMPTS" envDefault:"50" min:"1" max:"1000" doc:"attempts before a row is given up; those that found the other side unreachable do not count"`
 	RetryMin    time.Duration `env:"RETRY_MIN" envDefault:"5s" min:"10ms" max:"1h" doc:"pause after the first failed attempt; doubles each time"`
 	RetryMax    time.Duration `env:"RETRY_MAX" envDefault:"1h" min:"10ms" max:"24h" doc:"longest pause between attempts"`

@@ -25,7 +25,7 @@ type Config struct {
 	TLS      string        `env:"TLS" envDefault:"opportunistic" oneof:"none opportunistic starttls tls" doc:"none: never; opportunistic: STARTTLS where offered; starttls: required; tls: from the first byte"`
 	Username string        `env:"USERNAME" doc:"account at the mail server; empty: no login"`
 	Password config.Secret `env:"PASSWORD" doc:"its password"`
-	Timeout  time.Duration `env:"TIMEOUT" envDefault:"20s" min:"100ms" max:"10m" doc:"for one mail, from dialling to the server's answer; each step before the content gets at most a third"`
+	Timeout  time.Duration `env:"TIMEOUT" envDefault:"20s" min:"100ms" max:"10m" doc:"for one mail; each step before the content gets at most a third"`
 }
 
 // Margin is for the statements around the longest submission of a lease.

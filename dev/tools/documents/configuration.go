@@ -54,7 +54,7 @@ func filter[T comparable](list, other []T, in bool) []T {
 
 func (p program) write(page *strings.Builder) {
 	fmt.Fprintf(page, "\n## %s\n\n", p.name)
-	page.WriteString("| variable | type | default | bounds, format | what it does |\n|---|---|---|---|---|\n")
+	page.WriteString("| variable | default | bounds, format | what it does |\n|---|---|---|---|\n")
 	for _, s := range p.settings {
 		fallback := "-"
 		switch {
@@ -63,7 +63,11 @@ func (p program) write(page *strings.Builder) {
 		case s.Default != "":
 			fallback = "`" + s.Default + "`"
 		}
-		cells := []string{"`" + s.Variable + "`", s.Type, fallback, s.Limits, s.Doc}
+		limits := s.Limits
+		if slices.Contains([]string{"bool", "list", "secret"}, s.Type) { // the default shows the others
+			limits = strings.TrimSuffix(s.Type+", "+limits, ", ")
+		}
+		cells := []string{"`" + s.Variable + "`", fallback, limits, s.Doc}
 		for i, cell := range cells {
 			cells[i] = strings.ReplaceAll(cell, "|", `\|`)
 		}

@@ -27,10 +27,10 @@ func TestRender(t *testing.T) {
 		program{"second", config.Describe(secondConfig{}), []config.Rule{both}},
 	)
 	for _, want := range []string{
-		"## Every service\n\n| variable |", "| `SHARED` | text | `x` | x, y | in both |\n\nWhat",
+		"## Every service\n\n| variable |", "| `SHARED` | `x` | x, y | in both |\n\nWhat",
 		"\n\n- `SHARED` must be y.\n\n## `first`",
-		"| `KEY` | secret | **required** | 8 to 16 bytes | of the first |", "- `KEY` must fit.",
-		"## `second`", "| `COUNT` | integer | `3` | 1 to 9 | this \\| that |",
+		"| `KEY` | **required** | secret, 8 to 16 bytes | of the first |", "- `KEY` must fit.",
+		"## `second`", "| `COUNT` | `3` | 1 to 9 | this \\| that |",
 	} {
 		require.Contains(t, page, want)
 	}

@@ -25,13 +25,13 @@ import (
 type Config struct {
 	LogLevel  string        `env:"LOG_LEVEL" envDefault:"info" oneof:"debug info warn error" doc:"least severe log lines to write"`
 	LogFormat string        `env:"LOG_FORMAT" envDefault:"json" oneof:"text json" doc:"form of the log lines"`
-	DrainFor  time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"25s" min:"1s" max:"10m" doc:"how long work under way may take after the first signal"`
+	DrainFor  time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"25s" min:"1s" max:"10m" doc:"how long work under way may take after a stop signal"`
 
-	DatabaseURL config.Secret  `env:"DATABASE_URL,required" format:"postgres" doc:"the service's own database, on its primary and without a transaction pooler in between"`
-	MigrateURL  config.Secret  `env:"MIGRATE_DATABASE_URL" format:"postgres" doc:"the same database for the owner of its tables, who migrates them; empty: DATABASE_URL's user owns the tables and may drop them"`
-	AdminToken  config.Secret  `env:"ADMIN_TOKEN" min:"32" max:"4096" format:"token" doc:"the token that operators send to the admin listener; empty: operations are off"`
-	AdminHosts  []string       `env:"ADMIN_HOSTS" format:"host" doc:"further names of the admin listener, besides localhost, IP addresses and the host of ADMIN_ADDR, separated by commas; it refuses a request for any other"`
-	Environment string         `env:"ENVIRONMENT" envDefault:"local" format:"name" doc:"part of the consumer groups' names. Topics have no environment in their names, so each environment needs a broker of its own"`
+	DatabaseURL config.Secret  `env:"DATABASE_URL,required" format:"postgres" doc:"the service's own database, on its primary, without a transaction pooler"`
+	MigrateURL  config.Secret  `env:"MIGRATE_DATABASE_URL" format:"postgres" doc:"the same database for the owner of its tables; empty: DATABASE_URL's user owns them and may drop them"`
+	AdminToken  config.Secret  `env:"ADMIN_TOKEN" min:"32" max:"4096" format:"token" doc:"token for the admin listener; empty: operations are off"`
+	AdminHosts  []string       `env:"ADMIN_HOSTS" format:"host" doc:"further names of the admin listener, besides localhost, IP addresses and the host of ADMIN_ADDR; it refuses all others"`
+	Environment string         `env:"ENVIRONMENT" envDefault:"local" format:"name" doc:"part of the consumer groups' names, not of the topics': each environment needs a broker of its own"`
 	Pool        PoolConfig     `envPrefix:"DATABASE_"`
 	Kafka       KafkaConfig    `envPrefix:"KAFKA_"`
 	Outbox      OutboxConfig   `envPrefix:"OUTBOX_"`
@@ -40,44 +40,44 @@ type Config struct {
 }
 
 type PoolConfig struct {
-	MaxConns         int           `env:"MAX_CONNECTIONS" envDefault:"40" min:"4" max:"1000" doc:"connections of the pool; the relay has one more, and a probe of the database another"`
+	MaxConns         int           `env:"MAX_CONNECTIONS" envDefault:"40" min:"4" max:"1000" doc:"connections of the pool; the relay and a probe have one more each"`
 	StatementTimeout time.Duration `env:"STATEMENT_TIMEOUT" envDefault:"30s" min:"100ms" max:"1h" doc:"for one statement, enforced by the server"`
 }
 
 type KafkaConfig struct {
-	Brokers           []string      `env:"BROKERS,required" format:"address" doc:"first brokers to ask, separated by commas"`
-	PublishTimeout    time.Duration `env:"PUBLISH_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one batch of the relay, retries included; must be shorter than OUTBOX_LEASE"`
+	Brokers           []string      `env:"BROKERS,required" format:"address" doc:"first brokers to ask"`
+	PublishTimeout    time.Duration `env:"PUBLISH_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one batch of the relay, retries included"`
 	SessionTimeout    time.Duration `env:"SESSION_TIMEOUT" envDefault:"10s" min:"500ms" max:"5m" doc:"silence after which the group takes a consumer for dead"`
-	InstanceID        string        `env:"INSTANCE_ID" envDefault:"auto" doc:"name that this process keeps over a restart: after a crash the next start takes its partitions immediately instead of after KAFKA_SESSION_TIMEOUT; auto: the machine's name and the port of ADMIN_ADDR; none: no name. Of two processes with one name the later has it, the earlier logs an error and continues without"`
+	InstanceID        string        `env:"INSTANCE_ID" envDefault:"auto" doc:"name that this process keeps over a restart: after a crash it gets its partitions back immediately instead of after KAFKA_SESSION_TIMEOUT; auto: the machine's name and the port of ADMIN_ADDR; none: no name. Of two processes with one name the earlier logs an error and continues without"`
 	TLS               bool          `env:"TLS" envDefault:"false" doc:"encrypt connections to the broker"`
 	CA                config.Secret `env:"CA" max:"65536" format:"pem" doc:"certificates in PEM of the broker's authorities; empty: those of the system"`
-	Certificate       config.Secret `env:"CERTIFICATE" max:"65536" format:"pem" doc:"this service's own certificate in PEM, for a broker that asks for one; empty: none"`
+	Certificate       config.Secret `env:"CERTIFICATE" max:"65536" format:"pem" doc:"this service's certificate in PEM, if the broker asks for one"`
 	Key               config.Secret `env:"KEY" max:"65536" format:"pem" doc:"its key in PEM"`
-	Mechanism         string        `env:"SASL_MECHANISM" envDefault:"plain" oneof:"plain scram-sha-256 scram-sha-512" doc:"how the service logs in; plain sends the password, so it belongs inside TLS"`
+	Mechanism         string        `env:"SASL_MECHANISM" envDefault:"plain" oneof:"plain scram-sha-256 scram-sha-512" doc:"how the service logs in"`
 	Username          string        `env:"USERNAME" doc:"SASL user; empty: no login"`
 	Password          config.Secret `env:"PASSWORD" doc:"its password"`
-	Partitions        int32         `env:"TOPIC_PARTITIONS" envDefault:"6" min:"1" max:"1000" doc:"of a topic that the topics command creates; for more on one that exists see docs/operations.md"`
+	Partitions        int32         `env:"TOPIC_PARTITIONS" envDefault:"6" min:"1" max:"1000" doc:"of a topic that the topics command creates; docs/operations.md adds partitions to one that exists"`
 	ReplicationFactor int32         `env:"TOPIC_REPLICATION_FACTOR" envDefault:"1" min:"1" max:"9" doc:"of a topic that the topics command creates; 3 in production"`
 	Retention         time.Duration `env:"TOPIC_RETENTION" envDefault:"168h" min:"1m" max:"87600h" doc:"of a topic that the topics command creates"`
 }
 
 type OutboxConfig struct {
 	BatchSize     int           `env:"BATCH" envDefault:"1000" min:"1" max:"100000" doc:"events per call to the broker"`
-	Poll          time.Duration `env:"POLL" envDefault:"2s" min:"5ms" max:"1m" doc:"longest pause between two looks at the table without a commit that wakes the relay, and never more than a third of OUTBOX_LEASE"`
-	Notify        bool          `env:"NOTIFY" envDefault:"true" doc:"whether the other instances wake the leading relay after their commits, at most 50 times a second, instead of leaving them to its poll"`
-	Lease         time.Duration `env:"LEASE" envDefault:"15s" min:"500ms" max:"10m" doc:"after this silence a leading relay that hangs or is cut off is replaced; one that was killed within a second"`
+	Poll          time.Duration `env:"POLL" envDefault:"2s" min:"5ms" max:"1m" doc:"longest pause of the relay without a commit that wakes it; at most a third of OUTBOX_LEASE"`
+	Notify        bool          `env:"NOTIFY" envDefault:"true" doc:"whether the other instances wake the leading relay after their commits, at most 50 times a second"`
+	Lease         time.Duration `env:"LEASE" envDefault:"15s" min:"500ms" max:"10m" doc:"silence after which a leading relay that hangs or is cut off is replaced; a killed one is within a second"`
 	Retention     time.Duration `env:"RETENTION" envDefault:"72h" min:"1m" max:"87600h" doc:"how long published events are kept"`
 	MaxEventBytes int           `env:"MAX_EVENT_BYTES" envDefault:"900000" min:"1024" max:"1000000" doc:"of one event with its headers; below the broker's message.max.bytes"`
-	HealWithin    time.Duration `env:"HEAL_WITHIN" envDefault:"10m" min:"0s" max:"87600h" doc:"in a database that went back, the age of lost events from which an operator must confirm: older ones may mean that the database is a copy"`
+	HealWithin    time.Duration `env:"HEAL_WITHIN" envDefault:"10m" min:"0s" max:"87600h" doc:"in a database that went back, the age of lost events from which an operator must confirm: it may be a copy"`
 	OnConflict    string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event that is added under another event's id is refused (error) or added and logged (warn)"`
 }
 
 type InboxConfig struct {
-	Retention       time.Duration `env:"RETENTION" envDefault:"240h" min:"1h" max:"87600h" doc:"how long an event is remembered, counted from its own time; must exceed the topics' retention plus INBOX_REPLAY_WINDOW"`
-	ReplayWindow    time.Duration `env:"REPLAY_WINDOW" envDefault:"48h" min:"0s" max:"87600h" doc:"how long beyond its topic's retention an event may still come, such as by a replay"`
+	Retention       time.Duration `env:"RETENTION" envDefault:"240h" min:"1h" max:"87600h" doc:"how long an event is remembered, counted from its own time"`
+	ReplayWindow    time.Duration `env:"REPLAY_WINDOW" envDefault:"48h" min:"0s" max:"87600h" doc:"how long after its topic's retention an event may still come, such as by a replay"`
 	JanitorInterval time.Duration `env:"JANITOR_INTERVAL" envDefault:"1h" min:"1s" max:"24h" doc:"between two rounds that make table partitions and drop old ones"`
 	Batch           int           `env:"BATCH" envDefault:"200" min:"1" max:"10000" doc:"events of a partition that may share a transaction"`
-	HandlerTimeout  time.Duration `env:"HANDLER_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one attempt of an event or a batch, transaction included"`
+	HandlerTimeout  time.Duration `env:"HANDLER_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one attempt of an event or a batch"`
 	MaxAttempts     int           `env:"MAX_ATTEMPTS" envDefault:"5" min:"1" max:"1000" doc:"attempts that fail for an unknown reason before the event is given up"`
 	RetryMin        time.Duration `env:"RETRY_MIN" envDefault:"1s" min:"1ms" max:"1h" doc:"pause after the first failed attempt; doubles each time"`
 	RetryMax        time.Duration `env:"RETRY_MAX" envDefault:"30s" min:"1ms" max:"1h" doc:"longest pause between attempts"`

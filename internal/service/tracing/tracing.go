@@ -25,9 +25,9 @@ import (
 // Config has OpenTelemetry's variables and values; only the first default differs.
 type Config struct {
 	Exporter string        `env:"TRACES_EXPORTER" envDefault:"none" oneof:"none otlp" doc:"otlp sends spans to a collector"`
-	Endpoint string        `env:"EXPORTER_OTLP_ENDPOINT" envDefault:"http://localhost:4318" format:"url" doc:"of the collector, for OTLP over HTTP; spans go to /v1/traces below it, as JSON"`
-	Headers  config.Secret `env:"EXPORTER_OTLP_HEADERS" doc:"sent along, such as a login: name=value, percent-encoded, separated by commas"`
-	Sampler  string        `env:"TRACES_SAMPLER" envDefault:"parentbased_always_on" oneof:"always_on always_off traceidratio parentbased_always_on parentbased_always_off parentbased_traceidratio" doc:"which requests are traced; what follows from a request goes by its decision"`
+	Endpoint string        `env:"EXPORTER_OTLP_ENDPOINT" envDefault:"http://localhost:4318" format:"url" doc:"of the collector; spans go to /v1/traces below it, as OTLP over HTTP in JSON"`
+	Headers  config.Secret `env:"EXPORTER_OTLP_HEADERS" doc:"headers for the collector, such as a login: name=value, percent-encoded, separated by commas"`
+	Sampler  string        `env:"TRACES_SAMPLER" envDefault:"parentbased_always_on" oneof:"always_on always_off traceidratio parentbased_always_on parentbased_always_off parentbased_traceidratio" doc:"which requests are traced, with all that follows from them"`
 	Ratio    string        `env:"TRACES_SAMPLER_ARG" envDefault:"1" doc:"of a sampler with traceidratio: the share of traces, from 0 to 1"`
 }
 

@@ -97,6 +97,15 @@ func (p *partition) runsOneByOne(it *item) bool {
 // alone is locked by a record that runs one by one, and read-locked by all other attempts: a death has one suspect.
 var alone sync.RWMutex
 
+func (p *partition) lockProcess(first *item) (unlock func()) {
+	if p.runsOneByOne(first) {
+		alone.Lock()
+		return alone.Unlock
+	}
+	alone.RLock()
+	return alone.RUnlock
+}
+
 var errProcessDied = &codedError{
 	CodeProcessDied, Permanent(errors.New("the process ended each time it handled the event")),
 }

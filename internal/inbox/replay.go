@@ -201,7 +201,7 @@ func (t *transaction) lockDeadLetter(ctx context.Context) error {
 	if it.replay == nil {
 		return nil
 	}
-	l, err := deadletter.Lock(ctx, t, it.replay.ID)
+	l, err := deadletter.Lock(ctx, t.tx, it.replay.ID)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (t *transaction) lockDeadLetter(ctx context.Context) error {
 	}
 	var earlier, version int64
 	key := deadletter.KeyStart([]byte(it.event.Key))
-	if err := t.QueryRow(ctx, selectEarlier, l.Consumer, key, l.Version, l.ID).Scan(&earlier, &version); err != nil {
+	if err := t.tx.QueryRow(ctx, selectEarlier, l.Consumer, key, l.Version, l.ID).Scan(&earlier, &version); err != nil {
 		return fmt.Errorf("look for earlier dead letters: %w", err)
 	}
 	switch {
@@ -233,11 +233,11 @@ func (t *transaction) settleDeadLetter(ctx context.Context) error {
 	if it.replay == nil {
 		return nil
 	}
-	t.queue.Queue(updateSettled, it.replay.ID, string(it.outcome))
-	if err := deadletter.ReleaseKeys(ctx, t, false, it.replay.Letter); err != nil {
+	t.tx.queue.Queue(updateSettled, it.replay.ID, string(it.outcome))
+	if err := deadletter.ReleaseKeys(ctx, t.tx, false, it.replay.Letter); err != nil {
 		return err
 	}
-	return audit.Record(ctx, t, it.replay.action(deadletter.Replayed, string(it.outcome), ""))
+	return audit.Record(ctx, t.tx, it.replay.action(deadletter.Replayed, string(it.outcome), ""))
 }
 
 func (l *replayed) action(after deadletter.State, outcome, code string) audit.Action {

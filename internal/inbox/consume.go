@@ -15,8 +15,8 @@ import (
 // Middleware runs next once per event, inside the inbox's transaction. It returns nil for every final outcome, dead
 // letters included, and an error only when the message's context has ended: nothing is committed.
 //
-// Install no Retry or PoisonQueue around it: each attempt is a transaction. Plain handlers get it from
-// [TxFromContext]. Messages that next returns are refused: write them to the outbox.
+// Install no Retry or PoisonQueue around it. Plain handlers get the transaction from [TxFromContext]. Messages that next
+// returns are refused: write them to the outbox.
 func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 	handle := in.BatchMiddleware(next)
 	return func(msg *message.Message) ([]*message.Message, error) {
@@ -30,10 +30,8 @@ func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 type BatchFunc func(ctx context.Context, msgs []*message.Message) (handled int, err error)
 
 // BatchMiddleware is [Inbox.Middleware] for many messages: up to Config.Batch events share one transaction. Each event
-// has the outcome that it would have alone.
-//
-// The messages are consecutive ones of one partition, with one call at a time. If not all are handled, a context has
-// ended, or err is [ErrWentBack].
+// has the outcome that it would have alone. The messages are consecutive ones of one partition, with one call at a
+// time. If not all are handled, a context has ended, or err is [ErrWentBack].
 func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 	return func(ctx context.Context, msgs []*message.Message) (handled int, err error) {
 		items := make([]*item, len(msgs))

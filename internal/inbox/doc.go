@@ -70,8 +70,8 @@
 // # Order
 //
 // Handlers run in the order of the partition. For [Latest] and [Strict] the key's row serializes transactions, also of
-// a second owner, a replay and an operator. In a strict consumer a dead letter parks the later events of its key until
-// it is replayed or discarded, a gap until the missing version is applied. Then [Replayer.ResumeParked] runs them.
+// a second owner, a replay and an operator. In a strict consumer a dead letter parks the key's later events until it is
+// replayed or discarded, a gap until the missing version is applied. Then [Replayer.ResumeParked] runs them.
 //
 // # A database that went back
 //

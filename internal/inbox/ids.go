@@ -18,8 +18,8 @@ import (
 
 const isNew Outcome = ""
 
-// The insert waits for a transaction that has inserted the id. It inserts no event from before the horizon, nor one
-// whose id has a remembered dead letter. For "materialized" and "offset 0" see selectKeys.
+// The insert waits for a transaction that has inserted the id. It skips events from before the horizon, and ids with a
+// remembered dead letter. For "materialized" and "offset 0" see selectKeys.
 const insertIDs = `
 with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as event_times)
 insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)

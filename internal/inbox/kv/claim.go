@@ -12,7 +12,7 @@ import (
 // errDone means that the id had its effect before.
 var errDone = errors.New("done before")
 
-// claim returns the claim's revision, or errDone. Each decision is a conditional write: a read may return old data.
+// claim returns the claim's revision, or errDone.
 func (c *call) claim(ctx context.Context) (uint64, error) {
 	backoff := c.backoff()
 	var other uint64 // the revision of another process's claim

@@ -59,11 +59,8 @@ type call struct {
 // Process runs fn unless the consumer has processed the id. It returns [Applied], or [Duplicate] without running fn.
 // When fn fails it returns [Failed] and fn's error; call again. Calls for one id wait for each other.
 //
-// Without an answer from the store it returns Failed and an [ErrUnavailable]; if fn had its effect, the call first
-// tries to store the mark until ctx ends.
-//
-// A consumer's name has no NUL. Ids have 1 to 255 characters without control characters; another id is a permanent
-// [*event.ContractError].
+// Without an answer from the store it returns Failed and an [ErrUnavailable]; after the effect it first tries to store
+// the mark until ctx ends. For ids see [event.ValidID]; the errors of an invalid id or consumer are permanent.
 func (in *Inbox) Process(
 	ctx context.Context, consumer, id string, fn func(context.Context) error,
 ) (outcome Outcome, err error) {

@@ -104,8 +104,21 @@ func (in *Inbox) nextBatch(p *partition, items []*item, failed int) []*item {
 	return items[:n]
 }
 
-func endOfDelivery(ctx context.Context) error {
-	return fmt.Errorf("handle events: %w", context.Cause(ctx))
+// attempt is one transaction. While a record may end the process, it is counted: see crash.go.
+func (in *Inbox) attempt(ctx context.Context, p *partition, items []*item) (err error) {
+	if err := in.cfg.Host.AwaitResume(ctx); err != nil {
+		return err
+	}
+	defer func() { in.cfg.Host.Attempted(ctx, err) }()
+	defer p.lockProcess(items[0])()
+	if err := p.countAttempt(ctx, items); err != nil {
+		return err
+	}
+	if err := in.apply(ctx, items); err != nil {
+		return err
+	}
+	p.clearAttempts(ctx, items)
+	return nil
 }
 
 // giveUpOrWait is for an item that failed alone. If it is given up, the next attempt stores its dead letter.
@@ -132,21 +145,8 @@ func (in *Inbox) giveUpOrWait(ctx context.Context, it *item, err error) error {
 	return in.cfg.Host.Wait(ctx, err, pause)
 }
 
-// attempt is one transaction. While a record may end the process, it is counted: see crash.go.
-func (in *Inbox) attempt(ctx context.Context, p *partition, items []*item) (err error) {
-	if err := in.cfg.Host.AwaitResume(ctx); err != nil {
-		return err
-	}
-	defer func() { in.cfg.Host.Attempted(ctx, err) }()
-	defer p.lockProcess(items[0])()
-	if err := p.countAttempt(ctx, items); err != nil {
-		return err
-	}
-	if err := in.apply(ctx, items); err != nil {
-		return err
-	}
-	p.clearAttempts(ctx, items)
-	return nil
+func endOfDelivery(ctx context.Context) error {
+	return fmt.Errorf("handle events: %w", context.Cause(ctx))
 }
 
 func (in *Inbox) report(items ...*item) {

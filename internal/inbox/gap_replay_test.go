@@ -62,16 +62,3 @@ func TestAcceptGapKeepsTheOrder(t *testing.T) {
 	c.requireEffects(t, come[0], come[2], come[1])
 	c.requireNothingWaits(t)
 }
-
-func TestAnEventThatGetsItsVersionByAnEdit(t *testing.T) {
-	t.Parallel()
-	c := newClinic(t, 200, nil)
-	come := []event.Event{v("a", 1), v("a", 0), v("a", 3)}
-	c.deliver(t, come...)
-	require.Equal(t, []string{"missing_version 0", "parked_behind 3"}, c.waiting(t))
-	require.Equal(t, []string{"failed missing_version"}, c.replay(t, deadletter.Filter{}))
-	c.edit(t, come[1].ID, deadletter.Edit{Set: []deadletter.Header{{Name: event.HeaderVersion, Value: []byte("2")}}})
-	require.Equal(t, results(2, "applied"), c.replay(t, deadletter.Filter{}))
-	c.requireEffects(t, come...)
-	c.requireNothingWaits(t)
-}

@@ -16,8 +16,6 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-const isNew Outcome = ""
-
 // The insert waits for a transaction that has inserted the id. It skips events from before the horizon, and ids with a
 // remembered dead letter. For "materialized" and "offset 0" see selectKeys.
 const insertIDs = `
@@ -103,8 +101,8 @@ cross join lateral (
     where d.consumer = asked.consumer and d.event_id = e.id and d.remembered and d.id <> $4 offset 0)
 ) as h (hash)`
 
-// compare finds the outcomes of ids that were not inserted. It is a new statement: the insert's snapshot misses the rows
-// of a transaction that it waited for.
+// compare sets the outcomes of events whose ids were not inserted. It is a new statement: the insert's snapshot misses
+// the rows of a transaction that it waited for.
 func (s *idSet) compare(ctx context.Context, tx pgx.Tx) error {
 	if len(s.inserted) == len(s.items) {
 		return nil

@@ -23,14 +23,6 @@ type key struct {
 
 type keys map[string]*key
 
-// of returns nil for an item without a key, or in an unordered consumer.
-func (ks keys) of(it *item) *key {
-	if !it.isEvent {
-		return nil
-	}
-	return ks[it.event.Key]
-}
-
 // The rows are locked in the order of the keys, so two transactions cannot deadlock. "materialized" keeps the planner
 // from planning each call anew, "offset 0" from reading all keys while the table has no statistics.
 const selectKeys = `
@@ -66,6 +58,14 @@ func (ks keys) lock(batch *pgx.Batch, consumer string) {
 		})
 		return err
 	})
+}
+
+// of returns nil for an item without a key, or in an unordered consumer.
+func (ks keys) of(it *item) *key {
+	if !it.isEvent {
+		return nil
+	}
+	return ks[it.event.Key]
 }
 
 // The reasons of dead letters that have one text.

@@ -95,22 +95,3 @@ select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_user_tables w
 	handledBatches(t, b, batches)
 	require.Less(t, read()-before, 50*batches)
 }
-
-func TestOnlyAnOrderedConsumerReadsKeys(t *testing.T) {
-	t.Parallel()
-	for order, want := range map[inbox.Order]bool{inbox.Unordered: false, inbox.Latest: true, inbox.Strict: true} {
-		b := fresh(t)
-		b.Config.Order = order
-		session := b.onOneConnection(t)
-		_, handle := b.handle(t, effect)
-		for _, events := range [][]event.Event{{v("a", 1)}, {v("b", 1), v("c", 1)}} {
-			_, err := handle(t.Context(), records(t, t.Context(), events...))
-			require.NoError(t, err)
-		}
-		_, err := session.Exec(t.Context(), `select pg_stat_force_next_flush()`)
-		require.NoError(t, err)
-		read := b.Count(t, `
-select seq_scan + coalesce(idx_scan, 0) from pg_stat_user_tables where relname = 'inbox_key'`)
-		require.Equal(t, want, read > 0, "order %s: %d scans", order, read)
-	}
-}

@@ -38,9 +38,6 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 		}
 		return nil
 	}
-	for _, it := range items {
-		it.attemptResult = attemptResult{}
-	}
 	endSpan := in.cfg.Spans.Process(in.cfg.Consumer, items[0].origin.Topic, len(items),
 		func(i int) *event.Event { return &items[i].event })
 	ctx, cancel := context.WithTimeout(parent, in.cfg.HandlerTimeout)
@@ -90,7 +87,7 @@ func (t *transaction) run(ctx context.Context) error {
 	}
 	defer conn.Release() // closes a connection in a transaction
 	t.conn = conn.Conn()
-	steps := []func(context.Context) error{
+	steps := []func(context.Context) error{ // the two with a dead letter are a replay's
 		t.begin, t.lockDeadLetter, t.runItems, t.endHandling, t.save, t.settleDeadLetter, t.commit,
 	}
 	for _, step := range steps {

@@ -74,15 +74,6 @@ func TestConformanceOnJetStream(t *testing.T) {
 	})
 }
 
-func TestOutcomesAreNamedAsInTheSQLInbox(t *testing.T) {
-	t.Parallel()
-	for ours, sql := range map[Outcome]inbox.Outcome{
-		Applied: inbox.Applied, Duplicate: inbox.Duplicate, Failed: inbox.Failed,
-	} {
-		require.Equal(t, string(sql), string(ours))
-	}
-}
-
 func TestABucketForgetsAfterItsTime(t *testing.T) {
 	t.Parallel()
 	store := bucket(t, natsserver.ForTest(t), time.Second)

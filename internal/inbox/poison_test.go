@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event"
@@ -77,21 +76,4 @@ func TestARecordWithoutAnIDIsNamedByADigest(t *testing.T) {
 			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where event_id like 'sha256/%'`))
 		})
 	}
-}
-
-func counter(t *testing.T, b *bundle, name, label string) prometheus.Collector {
-	t.Helper()
-	families, err := b.Registry.Gather()
-	require.NoError(t, err)
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			if family.GetName() == name && hasLabel(metric, label) {
-				c := prometheus.NewCounter(prometheus.CounterOpts{Name: "found"})
-				c.Add(metric.GetCounter().GetValue())
-				return c
-			}
-		}
-	}
-	t.Fatalf("no metric %s with label %s", name, label)
-	return nil
 }

@@ -262,6 +262,15 @@ var scenarios = map[string]scenario{
 		},
 		outcomes: []inbox.Outcome{inbox.Applied, inbox.Ignored, inbox.Applied, inbox.Ignored}, effects: []int{0, 2},
 	},
+	"of a type that the consumer accepts by mistake": {
+		events: threeWithBadMiddle,
+		spoil: func(i int, m *message.Message) {
+			if i == 1 {
+				m.Metadata["ce_type"] = "other"
+			}
+		},
+		outcomes: middleIsDead, effects: []int{0, 2, 3}, letters: []string{"handler_failed"},
+	},
 	"refused by its handler": {
 		events:   threeWithBadMiddle,
 		handler:  failing(func(context.Context, pgx.Tx) error { return inbox.Permanent(errors.New("never")) }),

@@ -15,8 +15,8 @@ import (
 // Middleware runs next once per event, inside the inbox's transaction. It returns nil for every final outcome, dead
 // letters included, and an error only when the message's context has ended: nothing is committed.
 //
-// Install no Retry or PoisonQueue around it. Plain handlers get the transaction from [TxFromContext]. Messages that next
-// returns are refused: write them to the outbox.
+// Install no Retry or PoisonQueue around it. Plain handlers get the transaction from [TxFromContext]. Messages that
+// next returns are refused: write them to the outbox.
 func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 	handle := in.BatchMiddleware(next)
 	return func(msg *message.Message) ([]*message.Message, error) {

@@ -13,8 +13,8 @@ import (
 
 // partition is a topic-partition of this process; the zero value is that of messages without an origin.
 //
-// A record whose handler ends the process ends the next one too. Its attempts are counted, in transactions of their own,
-// but only where a process has died:
+// A record whose handler ends the process ends the next one too. Its attempts are counted in other transactions, but
+// only where a process has died:
 //
 //	1st death  the partition's row in inbox_owner stays; nothing else is known
 //	2nd death  the owner found that row, so it noted its first batch before it ran it (inbox_attempt)

@@ -28,8 +28,8 @@ const (
 	Unordered Order = "unordered"
 	// Latest skips an event whose version the key has reached: for events with the whole state.
 	Latest Order = "latest"
-	// Strict applies versions 1, 2, 3 ... and parks an event whose predecessor is missing or a dead letter. A consumer that
-	// becomes strict later, or starts in the middle of its topic, parks every key: see AcceptGap of [Options].
+	// Strict applies versions 1, 2, 3 ... and parks an event whose predecessor is missing or a dead letter. A consumer
+	// that becomes strict later, or starts in the middle of its topic, parks every key: see AcceptGap of [Options].
 	Strict Order = "strict"
 )
 

@@ -36,7 +36,7 @@ type item struct {
 	attemptResult
 }
 
-// attemptResult is the result of an item's last attempt. Before the first one, and after a failure, only outcome is set.
+// attemptResult is the result of an item's last attempt. After a failure it is only the outcome Failed.
 type attemptResult struct {
 	outcome Outcome
 	took    time.Duration      // handler's time

@@ -90,6 +90,8 @@ func TestAPlainHandlerOnWatermillKafka(t *testing.T) {
 	require.Equal(t, 1, b.Effects(t, good.ID))
 	require.Zero(t, b.Effects(t, bad.ID), "rolled back")
 
+	require.Equal(t, 1, b.Count(t, `select count(*) from inbox_owner where topic = $1 and partition = 0`, topic),
+		"a record that ends its process would be found")
 	require.Equal(t, 1, b.Count(t, `select count(*) from inbox where event_id = $1 and metadata @> jsonb_build_object(
 		'group', 'local.stock', 'topic', $2::text, 'partition', 0, 'offset', 0)`, good.ID, topic))
 	var headers []byte

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/ThreeDotsLabs/watermill"
 	"github.com/ThreeDotsLabs/watermill/components/cqrs"
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/ThreeDotsLabs/watermill/pubsub/gochannel"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -157,6 +159,46 @@ func ExamplePlain() {
 	// applied
 	// duplicate
 	// ignored
+}
+
+// Processors of Watermill's cqrs are plain handlers. The Router does not run.
+func ExamplePlain_cqrs() {
+	pool, drop := pgtest.Open(migrations.Audit, migrations.Inbox, parcelTable)
+	defer drop()
+	router := message.NewDefaultRouter(watermill.NopLogger{})
+	processor, err := cqrs.NewEventProcessorWithConfig(router, cqrs.EventProcessorConfig{
+		GenerateSubscribeTopic: func(cqrs.EventProcessorGenerateSubscribeTopicParams) (string, error) {
+			return "unused", nil
+		},
+		SubscriberConstructor: func(cqrs.EventProcessorSubscriberConstructorParams) (message.Subscriber, error) {
+			return gochannel.NewGoChannel(gochannel.Config{}, nil), nil
+		},
+		Marshaler: byType{cqrs.JSONMarshaler{GenerateName: func(any) string { return inboxtest.Type }}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	err = processor.AddHandlers(cqrs.NewEventHandler("parcels", func(ctx context.Context, data *inboxtest.Data) error {
+		tx, _ := inbox.TxFromContext(ctx)
+		fmt.Println("parcel", data.Value)
+		_, err := tx.Exec(ctx, insertParcel, data.Value, 1)
+		return err
+	}))
+	if err != nil {
+		panic(err)
+	}
+	parcels := router.Handlers()["parcels"]
+	t := exampleTB{} // of the test
+	box := inboxtest.NewBox(t, pool, inboxtest.Plain(func(msg *message.Message) error {
+		_, err := parcels(msg)
+		return err
+	}, inboxtest.Type))
+	fmt.Println(box.Deliver(t, inboxtest.Named("id-1", "a")).Outcome)
+	fmt.Println(box.Deliver(t, inboxtest.Named("id-1", "a")).Outcome)
+	// Output:
+	// parcel a
+	// applied
+	// duplicate
 }
 
 type byType struct{ cqrs.JSONMarshaler }

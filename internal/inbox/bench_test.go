@@ -2,7 +2,6 @@ package inbox_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,12 +21,11 @@ import (
 
 // go test -run '^$' -bench Inbox -benchtime 20000x ./internal/inbox
 //
-// One partition's loop without Kafka, against a hand-written transaction per event. The handler inserts one row.
+// One partition's loop without Kafka. The handler inserts one row.
 func BenchmarkInbox(b *testing.B) {
 	for _, order := range []inbox.Order{inbox.Unordered, inbox.Latest} {
 		for _, duplicates := range []int{1, 50, 100} {
 			name := fmt.Sprintf("%s/duplicates=%d%%/", order, duplicates)
-			b.Run(name+"by_hand", func(b *testing.B) { benchByHand(b, order, duplicates) })
 			for _, batch := range []int{1, 200} {
 				load := load{batch: batch, order: order, duplicates: duplicates}
 				b.Run(fmt.Sprintf("%sbatch=%d", name, batch), func(b *testing.B) { bench(b, load) })
@@ -134,61 +132,4 @@ func measured(b *testing.B, run func()) {
 	run()
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
-}
-
-func benchByHand(b *testing.B, order inbox.Order, duplicates int) {
-	run := func(pool *pgxpool.Pool, msgs []*message.Message) {
-		for _, msg := range msgs {
-			if err := byHand(msg, pool, order == inbox.Latest); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	pool, msgs := prepare(b, duplicates, run)
-	measured(b, func() { run(pool, msgs) })
-}
-
-var errBenchConflict = errors.New("same id, other payload")
-
-func byHand(msg *message.Message, pool *pgxpool.Pool, versioned bool) error {
-	e, err := event.FromMessage(msg)
-	if err != nil {
-		return err
-	}
-	ctx := msg.Context()
-	origin, _ := event.OriginFrom(ctx)
-	id, err := uuid.Parse(e.ID)
-	if err != nil {
-		return err
-	}
-	at, hash := time.Unix(id.Time().UnixTime()), sha256.Sum256(e.Data)
-	metadata := fmt.Sprintf(`{"group":%q,"topic":%q,"partition":%d,"offset":%d}`,
-		origin.Group, origin.Topic, origin.Partition, origin.Offset)
-	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `insert into inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
-			values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
-			"bench", e.ID, at, e.Type, hash[:], metadata)
-		if err != nil {
-			return err
-		}
-		if tag.RowsAffected() == 0 {
-			var known []byte
-			err := tx.QueryRow(ctx, `select payload_hash from inbox where consumer = $1 and event_id = $2 and event_time = $3`,
-				"bench", e.ID, at).Scan(&known)
-			if err == nil && [32]byte(known) != hash {
-				err = errBenchConflict
-			}
-			return err
-		}
-		if versioned {
-			tag, err = tx.Exec(ctx, `insert into inbox_key as w (consumer, key, version) values ($1, $2, $3)
-				on conflict (consumer, key) do update set version = excluded.version where w.version < excluded.version`,
-				"bench", e.Key, e.Version)
-			if err != nil || tag.RowsAffected() == 0 {
-				return err
-			}
-		}
-		_, err = tx.Exec(ctx, insertEffect, e.ID, string(e.Data[10:30]))
-		return err
-	})
 }

@@ -15,8 +15,8 @@ import (
 // Middleware runs next once per event, inside the inbox's transaction. It returns nil for every final outcome, dead
 // letters included, and an error only when the message's context has ended: nothing is committed.
 //
-// Install no Retry or PoisonQueue around it: each attempt is a transaction. Plain handlers get it from
-// [TxFromContext]. Messages that next returns are refused: write them to the outbox.
+// Install no Retry or PoisonQueue around it. Plain handlers get the transaction from [TxFromContext]. Messages that
+// next returns are refused: write them to the outbox.
 func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 	handle := in.BatchMiddleware(next)
 	return func(msg *message.Message) ([]*message.Message, error) {
@@ -30,10 +30,8 @@ func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 type BatchFunc func(ctx context.Context, msgs []*message.Message) (handled int, err error)
 
 // BatchMiddleware is [Inbox.Middleware] for many messages: up to Config.Batch events share one transaction. Each event
-// has the outcome that it would have alone.
-//
-// The messages are consecutive ones of one partition, with one call at a time. If not all are handled, a context has
-// ended, or err is [ErrWentBack].
+// has the outcome that it would have alone. The messages are consecutive ones of one partition, with one call at a
+// time. If not all are handled, a context has ended, or err is [ErrWentBack].
 func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 	return func(ctx context.Context, msgs []*message.Message) (handled int, err error) {
 		items := make([]*item, len(msgs))
@@ -54,19 +52,13 @@ func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 // handleItems tries many items in one transaction. Of items that failed together it tries half, down to one item, which
 // it tries until it has an outcome.
 func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (handled int, err error) {
-	failedTo := 0 // the items from handled to here failed together
+	failed := 0 // so many of the next items failed together
 	for handled < len(items) {
-		n := min(len(items)-handled, int(in.limit.Load()))
-		switch {
-		case p.runsOneByOne(items[handled]):
-			n = 1
-		case handled < failedTo:
-			n = max(1, (failedTo-handled)/2)
-		}
-		tried := items[handled : handled+n]
+		tried := in.nextBatch(p, items[handled:], failed)
+		n := len(tried)
 		switch err := in.attempt(ctx, p, tried); {
 		case err == nil:
-			handled += n
+			handled, failed = handled+n, max(0, failed-n)
 			in.report(tried...)
 			in.metrics.batches.Observe(float64(n))
 			in.limit.Store(min(in.limit.Load()+1, int64(in.cfg.Batch)))
@@ -80,7 +72,7 @@ func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (
 		case ctx.Err() != nil:
 			return handled, endOfDelivery(ctx)
 		default:
-			failedTo = handled + n
+			failed = n
 			if errors.Is(err, context.DeadlineExceeded) {
 				in.limit.Store(int64(n / 2))
 			}
@@ -91,8 +83,42 @@ func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (
 	return handled, nil
 }
 
-func endOfDelivery(ctx context.Context) error {
-	return fmt.Errorf("handle events: %w", context.Cause(ctx))
+// nextBatch returns the first items for one transaction, which has each id once.
+func (in *Inbox) nextBatch(p *partition, items []*item, failed int) []*item {
+	n := min(len(items), int(in.limit.Load()))
+	switch {
+	case p.runsOneByOne(items[0]):
+		n = 1
+	case failed > 0:
+		n = max(1, failed/2)
+	}
+	seen := make(map[string]bool, n)
+	for i, it := range items[:n] {
+		if it.hasHandler() {
+			if seen[it.event.ID] {
+				return items[:i]
+			}
+			seen[it.event.ID] = true
+		}
+	}
+	return items[:n]
+}
+
+// attempt is one transaction. While a record may end the process, it is counted: see crash.go.
+func (in *Inbox) attempt(ctx context.Context, p *partition, items []*item) (err error) {
+	if err := in.cfg.Host.AwaitResume(ctx); err != nil {
+		return err
+	}
+	defer func() { in.cfg.Host.Attempted(ctx, err) }()
+	defer p.lockProcess(items[0])()
+	if err := p.countAttempt(ctx, items); err != nil {
+		return err
+	}
+	if err := in.apply(ctx, items); err != nil {
+		return err
+	}
+	p.clearAttempts(ctx, items)
+	return nil
 }
 
 // giveUpOrWait is for an item that failed alone. If it is given up, the next attempt stores its dead letter.
@@ -119,27 +145,8 @@ func (in *Inbox) giveUpOrWait(ctx context.Context, it *item, err error) error {
 	return in.cfg.Host.Wait(ctx, err, pause)
 }
 
-// attempt counts itself while a record may end the process: see crash.go.
-func (in *Inbox) attempt(ctx context.Context, p *partition, items []*item) (err error) {
-	if err := in.cfg.Host.AwaitResume(ctx); err != nil {
-		return err
-	}
-	defer func() { in.cfg.Host.Attempted(ctx, err) }()
-	if p.runsOneByOne(items[0]) {
-		alone.Lock()
-		defer alone.Unlock()
-	} else {
-		alone.RLock()
-		defer alone.RUnlock()
-	}
-	if err := p.countAttempt(ctx, items); err != nil {
-		return err
-	}
-	if err := in.apply(ctx, items); err != nil {
-		return err
-	}
-	p.clearAttempts(ctx, items)
-	return nil
+func endOfDelivery(ctx context.Context) error {
+	return fmt.Errorf("handle events: %w", context.Cause(ctx))
 }
 
 func (in *Inbox) report(items ...*item) {

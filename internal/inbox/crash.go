@@ -13,8 +13,8 @@ import (
 
 // partition is a topic-partition of this process; the zero value is that of messages without an origin.
 //
-// A record whose handler ends the process ends the next one too. Its attempts roll back, so they are counted in other
-// transactions, but only where a process has died:
+// A record whose handler ends the process ends the next one too. Its attempts are counted in other transactions, but
+// only where a process has died:
 //
 //	1st death  the partition's row in inbox_owner stays; nothing else is known
 //	2nd death  the owner found that row, so it noted its first batch before it ran it (inbox_attempt)
@@ -97,6 +97,15 @@ func (p *partition) runsOneByOne(it *item) bool {
 // alone is locked by a record that runs one by one, and read-locked by all other attempts: a death has one suspect.
 var alone sync.RWMutex
 
+func (p *partition) lockProcess(first *item) (unlock func()) {
+	if p.runsOneByOne(first) {
+		alone.Lock()
+		return alone.Unlock
+	}
+	alone.RLock()
+	return alone.RUnlock
+}
+
 var errProcessDied = &codedError{
 	CodeProcessDied, Permanent(errors.New("the process ended each time it handled the event")),
 }
@@ -150,8 +159,8 @@ func (p *partition) clearAttempts(ctx context.Context, items []*item) {
 	}
 }
 
-// Leave means that the process has lost the partition and handles no event of it. Until the returned function has
-// recorded that, the next owner counts its first attempts.
+// Leave ends the ownership of a partition of which no event is handled. Until the returned function has recorded that,
+// the next owner counts its first attempts.
 func (in *Inbox) Leave(topic string, number int32) (record func(context.Context) error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -180,7 +189,7 @@ where consumer = $1 and topic = $2 and partition = $3 and first_offset = $4`
 const deleteOwner = `
 delete from public.inbox_owner where consumer = $1 and topic = $2 and partition = $3 and owner = $4`
 
-// A suspected partition keeps its row: the next owner must check the records that this one did not reach.
+// A suspected partition keeps its row: the next owner counts the records that this one did not reach.
 func (p *partition) recordLeave(ctx context.Context) (err error) {
 	switch {
 	case p == nil:

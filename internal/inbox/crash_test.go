@@ -152,35 +152,6 @@ func (b *bundle) deaths(t *testing.T, job job) (deaths int) {
 	return deaths
 }
 
-func TestARecordThatKillsTheProcess(t *testing.T) {
-	t.Parallel()
-	for batch, deaths := range map[int]int{1: 1 + 3, 5: 2 + 3} {
-		t.Run(fmt.Sprint(batch), func(t *testing.T) {
-			t.Parallel()
-			b := fresh(t)
-			clean := b.job(traffic(3))
-			clean.Batch = batch
-			require.NoError(t, crashtest.Start(t, clean).Wait(t))
-			require.Zero(t, b.Count(t, `select pg_relation_size('inbox_attempt')`), "never written")
-			b.Exec(t, `truncate ledger, dead_letter, inbox, inbox_key`)
-
-			events := traffic(12)
-			job := b.job(events)
-			job.Batch, job.Attempts, job.KillFor = batch, 3, events[7].ID
-			require.Equal(t, deaths, b.deaths(t, job))
-			b.requireOnceInOrder(t, 10)
-			letters := []string{
-				events[0].ID + " id_conflict 1", events[7].ID + " process_died 3", events[10].ID + " parked_behind 1",
-			}
-			const selectLetters = `select event_id || ' ' || code || ' ' || attempts from dead_letter order by event_id`
-			require.Equal(t, letters, b.List(t, selectLetters))
-			b.requireCleanEnd(t)
-			require.NoError(t, crashtest.Start(t, job).Wait(t), "and it stays there")
-			require.Equal(t, letters, b.List(t, selectLetters))
-		})
-	}
-}
-
 func TestAPoisonRecordIsFoundAmongManyPartitions(t *testing.T) {
 	t.Parallel()
 	for batch, deaths := range map[int]int{1: 1 + 2, 10: 2 + 2} {

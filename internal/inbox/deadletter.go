@@ -11,15 +11,21 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
+// A replayed dead letter stays as it is.
 func (t *transaction) storeDeadLetter(ctx context.Context, it *item, k *key, reason error) error {
 	cfg := t.in.cfg
-	if it.outcome == Conflict && cfg.OnConflict == ConflictWarn {
+	switch {
+	case it.replay != nil && it.outcome == Dead:
+		return reason
+	case it.replay != nil:
+		return refuse(codeOf(reason), reason)
+	case it.outcome == Conflict && cfg.OnConflict == ConflictWarn:
 		return nil
 	}
 	l := it.newLetter(reason)
 	l.Consumer = cfg.Consumer
 	l.Holds = cfg.Order == Strict && l.Remembered // others have no place in their key's order
-	isStored, err := deadletter.Insert(ctx, t, l)
+	isStored, err := deadletter.Insert(ctx, t.tx, l)
 	if err != nil || !isStored {
 		return err
 	}
@@ -30,7 +36,7 @@ func (t *transaction) storeDeadLetter(ctx context.Context, it *item, k *key, rea
 	if l.Parked() {
 		return nil
 	}
-	return cfg.Host.CopyDeadLetter(ctx, t.handlerTx, l)
+	return cfg.Host.CopyDeadLetter(ctx, t.tx, l)
 }
 
 // newLetter is the item's dead letter.

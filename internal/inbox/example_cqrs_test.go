@@ -19,7 +19,6 @@ type OrderPlaced struct {
 	Total int `json:"total"`
 }
 
-// byType finds an event's handler by its ce_type. Events of a cqrs.EventBus need only cqrs.JSONMarshaler.
 type waker struct {
 	inbox.Standalone
 	handled chan<- inbox.Outcome
@@ -27,6 +26,7 @@ type waker struct {
 
 func (w waker) Handled(_ event.Event, outcome inbox.Outcome) { w.handled <- outcome }
 
+// byType finds an event's handler by its ce_type. Events of a cqrs.EventBus need only cqrs.JSONMarshaler.
 type byType struct{ cqrs.JSONMarshaler }
 
 func (byType) NameFromMessage(msg *message.Message) string {

@@ -1,7 +1,6 @@
 package inbox_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/test/testkit"
 )
 
 const ignoredType = "com.example.unhandled.v1"
@@ -79,47 +77,6 @@ func TestEventsThatComeOutOfOrder(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestTheRoundsResumeParkedEvents(t *testing.T) {
-	t.Parallel()
-	c := newClinic(t, 200, func(cfg *inbox.Config) { cfg.MaxAttempts = 5 })
-	a := []event.Event{v("a", 1), v("a", 3), v("a", 4), v("a", 2)}
-	gap := []event.Event{v("b", 1), v("b", 3)}
-	dead, behind := sick("c", 1, "bad"), v("c", 2)
-	c.fall("bad")
-	c.deliver(t, append(append(a, gap...), dead, behind)...)
-	require.Equal(t, 4, c.Count(t, `select count(*) from dead_letter where class = 'parked'`))
-	c.discard(t, deadletter.Filter{Code: inbox.CodeHandlerFailed})
-
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 2)
-	for range 2 { // two processes do no harm
-		go func() { ended <- c.replayer.ResumeParked(ctx) }()
-	}
-	testkit.Until(t, func() bool { return len(c.waiting(t)) == 1 })
-	stop()
-	require.NoError(t, <-ended)
-	require.NoError(t, <-ended)
-	require.ElementsMatch(t, ids(a[0], a[3], a[1], a[2], gap[0], behind), c.List(t, `select event_id from ledger`))
-	require.Equal(t, []string{"version_gap 3"}, c.waiting(t), "its predecessor has not come")
-	require.Equal(t, 3, c.Count(t, `select count(*) from operator_action where operator = 'inbox' and verb = 'replay'`))
-}
-
-func TestADiscardedEventLeavesNoGap(t *testing.T) {
-	t.Parallel()
-	c := newClinic(t, 200, nil)
-	c.fall("bad")
-	come := []event.Event{v("a", 1), sick("a", 2, "bad"), v("a", 3), sick("b", 1, "bad"), v("b", 2)}
-	c.deliver(t, come[:4]...)
-	c.discard(t, deadletter.Filter{Code: inbox.CodeHandlerFailed})
-	c.heal()
-	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, come[4]))
-	c.resume(t)
-	require.Equal(t, 3, c.Count(t, `select version from inbox_key where key = 'a'`))
-	require.Equal(t, []inbox.Outcome{inbox.Duplicate, inbox.Duplicate}, c.deliver(t, come[1], come[3]))
-	c.requireEffects(t, come[0], come[4], come[2])
-	c.requireNothingWaits(t)
 }
 
 func TestADiscardedEventThatIsNotTheNext(t *testing.T) {

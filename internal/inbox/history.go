@@ -23,14 +23,10 @@ type Remembered struct {
 	Topic       string
 	Partition   int32
 	Offset      int64
-	// Correlation is the correlation id; a first event's own id.
-	Correlation string
-	// TakenAt is when its transaction began, by the process's clock; nil in old rows.
-	TakenAt *time.Time
-	// Took is the handler's time in milliseconds, without queued writes; nil in old rows.
-	Took *int64
-	// Metadata is the handler's JSON object, or nil. See [PutMetadata].
-	Metadata json.RawMessage
+	Correlation string          // the correlation id; a first event's own id
+	TakenAt     *time.Time      // when its transaction began, by the process's clock; nil in old rows
+	Took        *int64          // the handler's milliseconds, without queued writes; nil in old rows
+	Metadata    json.RawMessage // see [PutMetadata]
 }
 
 const selectRemembered = `
@@ -96,9 +92,9 @@ cross join lateral (
 
 // History returns the applied events of a type, newest first.
 //
-// It reads at most the newest 200,000 rows of each consumer between Since and Until, because no index has the type: it
-// would cost each insert 22 % more WAL. If fewer than Limit events were found, unread is the time of the newest row
-// that is left, else nil; to continue, set Until to the next millisecond.
+// It reads at most the newest 200,000 rows of each consumer between Since and Until: no index has the type. If it found
+// fewer than Limit events, unread is the time of the newest row that is left, else nil; to continue, set Until to the
+// next millisecond.
 func History(
 	ctx context.Context, q audit.Querier, f HistoryFilter,
 ) (found []Remembered, unread *time.Time, err error) {

@@ -16,10 +16,8 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-const isNew Outcome = ""
-
-// The insert waits for a transaction that has inserted the id. It inserts no event from before the horizon, nor one
-// whose id has a remembered dead letter. For "materialized" and "offset 0" see selectKeys.
+// The insert waits for a transaction that has inserted the id. It skips events from before the horizon, and ids with a
+// remembered dead letter. For "materialized" and "offset 0" see selectKeys.
 const insertIDs = `
 with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as event_times)
 insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
@@ -41,38 +39,26 @@ where exists (select from public.dead_letter d
 
 var errDied = errors.New("another transaction has made the event a dead letter")
 
-// idSet is the ids of a transaction.
+// idSet is the ids of a transaction, each of them once.
 type idSet struct {
-	consumer         string
-	replayed         int64            // the dead letter; 0: none
-	items            []*item          // with a row
-	first            map[string]*item // of an id that comes twice
-	ids, types       []string
-	eventTimes       []time.Time // see idTime
-	horizonTimes     []time.Time
-	hashes, metadata [][]byte
-	inserted         []string
+	consumer string
+	replayed int64   // the dead letter; 0: none
+	items    []*item // with a handler
+	ids      []string
+	times    []time.Time // see idTime
+	inserted []string
 }
 
 func collectIDs(consumer string, items []*item) *idSet {
-	s := &idSet{consumer: consumer, first: make(map[string]*item, len(items))}
+	s := &idSet{consumer: consumer}
 	if r := items[0].replay; r != nil {
 		s.replayed = r.ID
 	}
 	for _, it := range items {
-		if !it.hasRow() {
-			continue
+		if it.hasHandler() {
+			s.items = append(s.items, it)
+			s.ids, s.times = append(s.ids, it.event.ID), append(s.times, idTime(it.event.ID))
 		}
-		s.items = append(s.items, it)
-		id := it.event.ID
-		if earlier := s.first[id]; earlier != nil {
-			earlier.comesAgain = true
-			continue
-		}
-		s.first[id] = it
-		s.ids, s.types = append(s.ids, id), append(s.types, it.event.Type)
-		s.eventTimes, s.horizonTimes = append(s.eventTimes, idTime(id)), append(s.horizonTimes, it.horizonTime())
-		s.hashes, s.metadata = append(s.hashes, it.hash), append(s.metadata, it.metadata())
 	}
 	return s
 }
@@ -81,8 +67,14 @@ func (s *idSet) insert(batch *pgx.Batch) {
 	if len(s.ids) == 0 {
 		return
 	}
-	insert := batch.Queue(insertIDs, s.consumer, s.ids, s.eventTimes, s.types, s.hashes, s.metadata, s.horizonTimes,
-		s.replayed)
+	var types []string
+	var hashes, metadata [][]byte
+	var horizonTimes []time.Time
+	for _, it := range s.items {
+		types, hashes = append(types, it.event.Type), append(hashes, it.hash)
+		metadata, horizonTimes = append(metadata, it.metadata()), append(horizonTimes, it.horizonTime())
+	}
+	insert := batch.Queue(insertIDs, s.consumer, s.ids, s.times, types, hashes, metadata, horizonTimes, s.replayed)
 	insert.Query(func(rows pgx.Rows) (err error) {
 		s.inserted, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		return err
@@ -109,13 +101,14 @@ cross join lateral (
     where d.consumer = asked.consumer and d.event_id = e.id and d.remembered and d.id <> $4 offset 0)
 ) as h (hash)`
 
-// A new statement: the insert's snapshot misses the rows of a transaction that it waited for.
+// compare sets the outcomes of events whose ids were not inserted. It is a new statement: the insert's snapshot misses
+// the rows of a transaction that it waited for.
 func (s *idSet) compare(ctx context.Context, tx pgx.Tx) error {
 	if len(s.inserted) == len(s.items) {
 		return nil
 	}
 	known := make(map[string][][]byte, len(s.ids)) // payload hashes by id
-	rows, _ := tx.Query(ctx, selectHashes, s.consumer, s.ids, s.eventTimes, s.replayed)
+	rows, _ := tx.Query(ctx, selectHashes, s.consumer, s.ids, s.times, s.replayed)
 	var id string
 	var hash []byte
 	_, err := pgx.ForEachRow(rows, []any{&id, &hash}, func() error {
@@ -127,7 +120,7 @@ func (s *idSet) compare(ctx context.Context, tx pgx.Tx) error {
 	}
 	for _, it := range s.items {
 		switch hashes := known[it.event.ID]; {
-		case s.first[it.event.ID] == it && slices.Contains(s.inserted, it.event.ID): // new
+		case slices.Contains(s.inserted, it.event.ID): // new
 		case hashes == nil:
 			it.outcome = Expired
 		case slices.ContainsFunc(hashes, it.hasPayload):

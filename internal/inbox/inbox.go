@@ -28,9 +28,8 @@ const (
 	Unordered Order = "unordered"
 	// Latest skips an event whose version the key has reached: for events with the whole state.
 	Latest Order = "latest"
-	// Strict applies versions 1, 2, 3 ... An event whose predecessor is missing or a dead letter is parked until then. A
-	// consumer that becomes strict later, or starts in the middle of its topic, parks every key: see AcceptGap of
-	// [Options].
+	// Strict applies versions 1, 2, 3 ... and parks an event whose predecessor is missing or a dead letter. A consumer
+	// that becomes strict later, or starts in the middle of its topic, parks every key: see AcceptGap of [Options].
 	Strict Order = "strict"
 )
 
@@ -128,8 +127,8 @@ type Host interface {
 	Attempted(ctx context.Context, failure error)
 	// Handled gets the outcome of each delivery. It must not block.
 	Handled(e event.Event, outcome Outcome)
-	// CopyDeadLetter runs in the transaction that stores a dead letter. Its error rolls that back, and the attempt is
-	// repeated. Parked events have no copy.
+	// CopyDeadLetter runs in the transaction that stores a dead letter. Its error rolls that back. Parked events have no
+	// copy.
 	CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.Letter) error
 }
 

@@ -36,12 +36,11 @@ type item struct {
 	attemptResult
 }
 
-// attemptResult is the result of an item's last attempt. Each attempt begins with the zero value.
+// attemptResult is the result of an item's last attempt. After a failure it is only the outcome Failed.
 type attemptResult struct {
-	outcome    Outcome
-	comesAgain bool               // a later item of the transaction has its id
-	took       time.Duration      // handler's time
-	stored     *deadletter.Letter // new in this attempt
+	outcome Outcome
+	took    time.Duration      // handler's time
+	stored  *deadletter.Letter // new in this attempt
 }
 
 // newItem gives up a message that is not an event or breaks its contract.
@@ -57,7 +56,7 @@ func (in *Inbox) newItem(msg *message.Message, next message.HandlerFunc) *item {
 	it.event, err = event.FromMessage(msg)
 	it.isEvent = err == nil
 	it.ignored = it.isEvent && !in.cfg.Accepts(it.event.Type)
-	if it.hasRow() {
+	if it.hasHandler() {
 		err = in.cfg.Validate(it.event)
 	}
 	if err != nil {
@@ -77,4 +76,5 @@ func (it *item) noteFailure() {
 
 func (it *item) isDeadLetter() bool { return it.stored != nil && !it.stored.Parked() }
 
-func (it *item) hasRow() bool { return it.isEvent && !it.ignored }
+// hasHandler is true for events that may get a row with their id.
+func (it *item) hasHandler() bool { return it.isEvent && !it.ignored }

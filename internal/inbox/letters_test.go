@@ -94,26 +94,3 @@ func TestASequenceOfDeadLettersThatWasSetBack(t *testing.T) {
 		})
 	}
 }
-
-func TestARefusalEndsWithItsTransaction(t *testing.T) {
-	t.Parallel()
-	for name, second := range map[string]event.Event{"no version": v("key-1", 0), "a jump": v("key-1", 5000)} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t)
-			b.Config.Order = inbox.Latest
-			outcomes := b.noteOutcomes()
-			first, third := v("key-1", 1), payload(v("key-2", 1), `{"value":"bad"}`)
-			calls := 0
-			_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
-				if calls++; e.ID == first.ID && calls > 1 || e.ID == third.ID {
-					return inbox.Permanent(errors.New("never"))
-				}
-				return effect(ctx, tx, e, data)
-			})
-			_, err := handle(t.Context(), records(t, t.Context(), first, second, third))
-			require.NoError(t, err)
-			require.Equal(t, []inbox.Outcome{inbox.Dead, inbox.Applied, inbox.Dead}, *outcomes)
-		})
-	}
-}

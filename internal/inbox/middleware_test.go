@@ -10,11 +10,11 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/test/inboxtest"
 )
 
 func TestTheInboxRowSaysWhereTheRecordLay(t *testing.T) {
@@ -80,27 +80,20 @@ func TestTheSameIDFromAnotherSource(t *testing.T) {
 
 func TestTheSameIDWithAnotherPayloadIsAConflict(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []inbox.ConflictMode{inbox.ConflictError, inbox.ConflictWarn} {
+	for mode, letters := range map[inbox.ConflictMode]int{inbox.ConflictError: 1, inbox.ConflictWarn: 0} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.Config.OnConflict = mode
-			var last inbox.Outcome
-			b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { last = o }
-			e := newEvent()
+			outcomes, e := b.noteOutcomes(), newEvent()
 			require.NoError(t, b.Deliver(t, record(t, e, 1), effect))
 			e.Data = []byte(`{"value":"b"}`)
-			require.NoError(t, b.Deliver(t, record(t, e, 2), effect))
-			require.Equal(t, 1, b.Effects(t, e.ID), "never applied")
-			if mode == inbox.ConflictWarn {
-				require.Equal(t, inbox.Conflict, last)
-				require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
-				return
+			for range 2 { // again, after a crash before the offset
+				require.NoError(t, b.Deliver(t, record(t, e, 2), effect))
 			}
-			require.Equal(t, inbox.Conflict, last)
-			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where code = 'id_conflict'`))
-			require.NoError(t, b.Deliver(t, record(t, e, 2), effect), "and again, after a crash before the offset")
-			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
+			require.Equal(t, []inbox.Outcome{inbox.Applied, inbox.Conflict, inbox.Conflict}, *outcomes)
+			require.Equal(t, 1, b.Effects(t, e.ID), "never applied")
+			require.Equal(t, letters, b.Count(t, `select count(*) from dead_letter where code = 'id_conflict'`))
 		})
 	}
 }
@@ -120,7 +113,7 @@ func TestTransientFailuresAreTriedUntilTheyEnd(t *testing.T) {
 		}))
 	require.Equal(t, 1, b.Effects(t, e.ID))
 	require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
-	require.InDelta(t, 20, testutil.ToFloat64(counter(t, b, "inbox_failed_attempts_total", "transient")), 0)
+	require.Equal(t, 20, b.counter(t, "inbox_failed_attempts_total", "transient"))
 }
 
 func TestUnknownFailuresAreBounded(t *testing.T) {
@@ -202,4 +195,19 @@ func TestMembersAreComparedLetterByLetter(t *testing.T) {
 			return nil
 		}))
 	require.Equal(t, "checked", got)
+}
+
+func TestHandlingIsTimed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const took = 20 * time.Millisecond
+	e := inboxtest.NewEvent()
+	require.NoError(t, b.Deliver(t, inboxtest.Record(t, e, 1),
+		func(ctx context.Context, tx pgx.Tx, _ event.Event, _ inboxtest.Data) error {
+			_, err := tx.Exec(ctx, `select pg_sleep($1)`, took.Seconds())
+			return err
+		}))
+	timed := b.metric(t, "inbox_handle_seconds", "test").GetHistogram()
+	require.EqualValues(t, 1, timed.GetSampleCount())
+	require.GreaterOrEqual(t, timed.GetSampleSum(), took.Seconds())
 }

@@ -8,9 +8,6 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-
-	"example.com/twinbox/internal/failure"
 )
 
 // maxJump bounds an event's version above its key's, in the order Latest.
@@ -25,14 +22,6 @@ type key struct {
 }
 
 type keys map[string]*key
-
-// of returns nil for an item without a key, or in an unordered consumer.
-func (ks keys) of(it *item) *key {
-	if !it.isEvent {
-		return nil
-	}
-	return ks[it.event.Key]
-}
 
 // The rows are locked in the order of the keys, so two transactions cannot deadlock. "materialized" keeps the planner
 // from planning each call anew, "offset 0" from reading all keys while the table has no statistics.
@@ -71,6 +60,14 @@ func (ks keys) lock(batch *pgx.Batch, consumer string) {
 	})
 }
 
+// of returns nil for an item without a key, or in an unordered consumer.
+func (ks keys) of(it *item) *key {
+	if !it.isEvent {
+		return nil
+	}
+	return ks[it.event.Key]
+}
+
 // The reasons of dead letters that have one text.
 var (
 	errConflict error = &codedError{CodeConflict, Permanent(errors.New(
@@ -85,11 +82,11 @@ var (
 	}
 )
 
-// decide returns the item's outcome, and the reason of a dead letter. Applied means that its handler is to run. See
-// doc.go for the numbers.
+// decide returns the item's outcome, and the reason of a dead letter. Applied means that its handler is to run. The
+// numbers are those of doc.go.
 func (it *item) decide(order Order, k *key) (Outcome, error) {
 	version, acceptGap := it.event.Version, it.replay != nil && it.replay.AcceptGap
-	switch it.outcome { // 5
+	switch it.outcome { // 4
 	case Conflict:
 		return Conflict, errConflict
 	case Expired:
@@ -102,14 +99,14 @@ func (it *item) decide(order Order, k *key) (Outcome, error) {
 	}
 	switch {
 	case k == nil, version == 0 && it.ignored:
-	case version > 0 && version <= k.version: // 6
+	case version > 0 && version <= k.version: // 5
 		return Stale, nil
-	case it.givenUpFor != nil: // 7, and not 8: the dead letter has its own reason
-	case it.replay == nil && order == Strict && k.isParked(version): // 8
+	case it.givenUpFor != nil: // 6, and not 7: the dead letter has its own reason
+	case it.replay == nil && order == Strict && k.isParked(version): // 7
 		return Parked, errParked
-	case version == 0 && k.version > 0: // 9
+	case version == 0 && k.version > 0: // 8
 		return Dead, errNoVersion
-	case version > k.version+1 && order == Strict && !acceptGap: // 10
+	case version > k.version+1 && order == Strict && !acceptGap: // 9
 		return Gap, &codedError{CodeGap, fmt.Errorf(
 			"version %d waits for %d: an earlier version of the key is missing", version, k.version+1)}
 	case version > k.version+maxJump && k.version > 0 && order == Latest && !acceptGap:
@@ -121,7 +118,7 @@ func (it *item) decide(order Order, k *key) (Outcome, error) {
 	if k != nil && version > 0 {
 		k.version, k.changed = version, true
 	}
-	return Applied, nil // 11
+	return Applied, nil // 10
 }
 
 // raise is for a duplicate with the key's next version: its producer's database went back.
@@ -166,13 +163,4 @@ func (ks keys) write(queue *pgx.Batch, sql, consumer string, exists bool) {
 	if len(names) > 0 {
 		queue.Queue(sql, consumer, names, versions, parked)
 	}
-}
-
-// Another transaction was first to insert a key, or the sequence of dead letters was set back.
-func asTransient(err error) error {
-	taken, is := errors.AsType[*pgconn.PgError](err)
-	if is && (taken.ConstraintName == "inbox_key_pkey" || taken.ConstraintName == "dead_letter_pkey") {
-		return failure.AsTransient(err)
-	}
-	return err
 }

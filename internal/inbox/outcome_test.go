@@ -76,20 +76,6 @@ func (t *told) require(tb testing.TB, b *bundle, outcomes []inbox.Outcome) {
 				n++
 			}
 		}
-		require.Equal(tb, n, b.counted(tb, outcome), outcome)
+		require.Equal(tb, n, b.counter(tb, "inbox_messages_total", string(outcome)), outcome)
 	}
-}
-
-func (b *bundle) counted(tb testing.TB, outcome inbox.Outcome) int {
-	tb.Helper()
-	families, err := b.Registry.Gather()
-	require.NoError(tb, err)
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			if family.GetName() == "inbox_messages_total" && hasLabel(metric, string(outcome)) {
-				return int(metric.GetCounter().GetValue())
-			}
-		}
-	}
-	return 0
 }

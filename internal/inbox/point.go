@@ -27,7 +27,7 @@ func (t *transaction) movePoint(batch *pgx.Batch) {
 	if first.From == nil {
 		return
 	}
-	move := batch.Queue(updatePoint, t.consumer, first.Topic, first.Partition, *first.From, last.Offset+1,
+	move := batch.Queue(updatePoint, t.in.cfg.Consumer, first.Topic, first.Partition, *first.From, last.Offset+1,
 		last.Time.UnixMilli())
 	move.Exec(func(moved pgconn.CommandTag) error {
 		if moved.RowsAffected() == 0 {

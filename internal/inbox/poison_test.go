@@ -1,16 +1,13 @@
 package inbox_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event"
-	"example.com/twinbox/test/testkit"
 )
 
 func TestPoisonIsKeptOnceAndAcknowledged(t *testing.T) {
@@ -79,44 +76,4 @@ func TestARecordWithoutAnIDIsNamedByADigest(t *testing.T) {
 			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where event_id like 'sha256/%'`))
 		})
 	}
-}
-
-func TestADeadLetterWaitsForItsDatabase(t *testing.T) {
-	t.Parallel()
-	b := fresh(t)
-	_, err := b.Pool.Exec(t.Context(), `alter table dead_letter rename to moved`)
-	require.NoError(t, err)
-	b.Config.Validate = func(event.Event) error { return errors.New("poison") }
-	e := newEvent()
-	done := make(chan error, 1)
-	go func() { done <- b.Deliver(t, record(t, e, 1), effect) }()
-	testkit.Until(t, func() bool {
-		return b.Count(t, `select xact_rollback from pg_stat_database where datname = current_database()`) > 0
-	})
-	select {
-	case err := <-done:
-		t.Fatalf("acknowledged without a dead letter: %v", err)
-	default:
-	}
-	_, err = b.Pool.Exec(t.Context(), `alter table moved rename to dead_letter`)
-	require.NoError(t, err)
-	require.NoError(t, <-done)
-	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
-}
-
-func counter(t *testing.T, b *bundle, name, label string) prometheus.Collector {
-	t.Helper()
-	families, err := b.Registry.Gather()
-	require.NoError(t, err)
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			if family.GetName() == name && hasLabel(metric, label) {
-				c := prometheus.NewCounter(prometheus.CounterOpts{Name: "found"})
-				c.Add(metric.GetCounter().GetValue())
-				return c
-			}
-		}
-	}
-	t.Fatalf("no metric %s with label %s", name, label)
-	return nil
 }

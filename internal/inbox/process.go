@@ -44,6 +44,7 @@ func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, id string) (Outco
 		return Failed, err
 	}
 	it := &item{event: event.Event{ID: id, Time: time.Now()}, isEvent: true, hash: []byte{}}
+	it.outcome = Applied // unless the id is known
 	ids, batch := collectIDs(in.cfg.Consumer, []*item{it}), &pgx.Batch{}
 	ids.insert(batch)
 	err := tx.SendBatch(ctx, batch).Close()
@@ -54,7 +55,7 @@ func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, id string) (Outco
 		return Failed, fmt.Errorf("insert inbox row: %w", err)
 	}
 	switch it.outcome {
-	case isNew:
+	case Applied:
 		return Applied, nil
 	case Expired:
 		return Expired, ErrExpired

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -16,7 +15,6 @@ type handlerTx struct {
 	pgx.Tx
 	consumer   string
 	eventID    string // of the current handler's event
-	handling   bool   // handlers run, or their writes are sent
 	queue      pgx.Batch
 	mustChange bool  // a queued write must change a row
 	err        error // of a queued write
@@ -68,28 +66,6 @@ func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error 
 	}
 	id := handler.eventID
 	return Queue(ctx, tx, updateMetadata, handler.consumer, id, idTime(id), string(encoded))
-}
-
-// commit sends the queued writes and commits.
-func (q *handlerTx) commit(ctx context.Context) error {
-	q.queue.Queue("commit").Exec(func(tag pgconn.CommandTag) error {
-		if tag.String() == "ROLLBACK" { // a handler hid an error
-			return pgx.ErrTxCommitRollback
-		}
-		return nil
-	})
-	return q.flush(ctx)
-}
-
-const rollbackTimeout = 5 * time.Second
-
-// rollback frees the locks immediately, also when ctx has ended.
-func (q *handlerTx) rollback(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
-	defer cancel()
-	if q.Tx != nil { // it has begun
-		_ = q.Tx.Rollback(ctx) // if it fails, the connection is closed
-	}
 }
 
 func (q *handlerTx) flush(ctx context.Context) error {

@@ -67,9 +67,8 @@ type refusal struct{ codedError }
 func refuse(code string, err error) error { return &refusal{codedError{code, err}} }
 
 // Replay runs the selected waiting dead letters, key by key in version order. One transaction handles the event,
-// settles the dead letter and writes the audit row. [Replayer.ResumeParked] runs the events parked behind it.
-//
-// A key stops at its first failure or refusal, other keys continue. A transient error ends the replay; call it again.
+// settles the dead letter and writes the audit row. A key stops at its first failure or refusal, others continue. A
+// transient error ends the replay; call it again.
 func (r *Replayer) Replay(ctx context.Context, f deadletter.Filter, o Options) error {
 	if err := r.checkRequest(f, o); err != nil {
 		return err
@@ -201,7 +200,7 @@ func (t *transaction) lockDeadLetter(ctx context.Context) error {
 	if it.replay == nil {
 		return nil
 	}
-	l, err := deadletter.Lock(ctx, t, it.replay.ID)
+	l, err := deadletter.Lock(ctx, t.tx, it.replay.ID)
 	if err != nil {
 		return err
 	}
@@ -213,7 +212,7 @@ func (t *transaction) lockDeadLetter(ctx context.Context) error {
 	}
 	var earlier, version int64
 	key := deadletter.KeyStart([]byte(it.event.Key))
-	if err := t.QueryRow(ctx, selectEarlier, l.Consumer, key, l.Version, l.ID).Scan(&earlier, &version); err != nil {
+	if err := t.tx.QueryRow(ctx, selectEarlier, l.Consumer, key, l.Version, l.ID).Scan(&earlier, &version); err != nil {
 		return fmt.Errorf("look for earlier dead letters: %w", err)
 	}
 	switch {
@@ -233,11 +232,11 @@ func (t *transaction) settleDeadLetter(ctx context.Context) error {
 	if it.replay == nil {
 		return nil
 	}
-	t.queue.Queue(updateSettled, it.replay.ID, string(it.outcome))
-	if err := deadletter.ReleaseKeys(ctx, t, false, it.replay.Letter); err != nil {
+	t.tx.queue.Queue(updateSettled, it.replay.ID, string(it.outcome))
+	if err := deadletter.ReleaseKeys(ctx, t.tx, false, it.replay.Letter); err != nil {
 		return err
 	}
-	return audit.Record(ctx, t, it.replay.action(deadletter.Replayed, string(it.outcome), ""))
+	return audit.Record(ctx, t.tx, it.replay.action(deadletter.Replayed, string(it.outcome), ""))
 }
 
 func (l *replayed) action(after deadletter.State, outcome, code string) audit.Action {
@@ -260,7 +259,7 @@ update public.dead_letter
 set attempts = $5, replays = replays + 1, class = $2, code = $3, error = $4, failed_at = clock_timestamp()
 where id = $1 and state = 'waiting'`
 
-// A refusal only leaves an audit row. A parked event that can never be handled is given up.
+// A refusal only leaves an audit row, except of a parked event that can never be handled: it is given up.
 func (r *Replayer) recordFailure(ctx context.Context, l *replayed, result Result) error {
 	r.in.metrics.replays.WithLabelValues(result.Outcome).Inc()
 	r.in.log.WarnContext(ctx, "replay failed", "id", l.ID, "event_id", l.EventID, "correlation_id",

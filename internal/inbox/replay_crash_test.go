@@ -65,22 +65,3 @@ func TestTwoReplaysAtOnce(t *testing.T) {
 		})
 	}
 }
-
-func TestReplaysOfTheSameDeadLetters(t *testing.T) {
-	t.Parallel()
-	c, events := ward(t)
-	replay := c.replayJob()
-	replay.AwaitStart = true
-	children := make([]*crashtest.Process, 3)
-	for i := range children {
-		children[i] = crashtest.Start(t, replay)
-		children[i].Await(t, 1, "ready")
-	}
-	for _, child := range children {
-		child.CloseInput()
-	}
-	for _, child := range children {
-		require.NoError(t, child.Wait(t))
-	}
-	c.requireReplayedByChildren(t, events)
-}

@@ -51,6 +51,7 @@ func TestAForgottenEventThatBreaksItsContractIsExpired(t *testing.T) {
 	c.Exec(t, `update inbox_horizon set remembers_from = now() + interval '1 day'`)
 	*isWrong = true
 	require.Equal(t, []inbox.Outcome{inbox.Expired}, c.deliver(t, e))
+	require.Equal(t, []string{inbox.CodeHandlerFailed}, c.List(t, `select code from dead_letter`))
 	*isWrong = false
 	require.Equal(t, []string{"refused too_old"}, c.replay(t, deadletter.Filter{}))
 	c.requireEffects(t, e)

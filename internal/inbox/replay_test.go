@@ -2,6 +2,7 @@ package inbox_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -255,4 +256,45 @@ func TestABrokenRecordNeedsAnEdit(t *testing.T) {
 			c.requireNothingWaits(t)
 		})
 	}
+}
+
+func acceptsNone(cfg *inbox.Config) { cfg.Accepts = func(string) bool { return false } }
+
+// A later release of the consumer has no handler for the type.
+func TestAReplayOfATypeWithoutAHandlerSettlesTheDeadLetter(t *testing.T) {
+	t.Parallel()
+	for _, order := range []inbox.Order{inbox.Unordered, inbox.Latest, inbox.Strict} {
+		for _, version := range []int64{0, 1} {
+			t.Run(string(order), func(t *testing.T) {
+				t.Parallel()
+				c := newClinic(t, 1, ordered(order))
+				c.fall("bad")
+				c.deliver(t, sick("a", version, "bad"))
+				acceptsNone(&c.Config)
+				c.open(t)
+				require.Equal(t, []string{"ignored"}, c.replay(t, deadletter.Filter{}))
+				c.requireNothingWaits(t)
+				require.Equal(t, []string{"ignored"}, c.List(t, `select detail ->> 'outcome' from operator_action`))
+			})
+		}
+	}
+}
+
+// The key does not compress: an index accepts a compressible key far beyond its limit.
+func TestALongKey(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
+	key := make([]byte, 10_000)
+	for i := range key {
+		key[i] = byte('!' + rand.IntN(90))
+	}
+	long, longest := string(key[:event.MaxKeyBytes]), string(key)
+	c.fall("bad")
+	require.Equal(t, []inbox.Outcome{
+		inbox.Dead, inbox.Dead, inbox.Applied, inbox.Dead, inbox.Parked,
+	}, c.deliver(t, v(longest, 1), v(longest, 0), v(long, 1), sick(long, 2, "bad"), v(long, 3)))
+	c.heal()
+	refused := "refused " + string(event.CodeInvalidKey)
+	require.Equal(t, results(2, refused), c.replay(t, deadletter.Filter{Key: longest}))
+	require.Equal(t, results(2, "applied"), c.replay(t, deadletter.Filter{Key: long}))
 }

@@ -61,17 +61,6 @@ func TestAParkedEventIsTriedInRounds(t *testing.T) {
 		`select operator || ' ' || (detail ->> 'outcome') from operator_action order by id`))
 }
 
-func TestAParkedEventThatWorksInTheSecondRound(t *testing.T) {
-	t.Parallel()
-	c, a := newParked(t, func(cfg *inbox.Config) { cfg.MaxAttempts = 3 })
-	c.fall("bad")
-	c.resume(t)
-	c.heal()
-	c.resume(t)
-	c.requireEffects(t, a...)
-	c.requireNothingWaits(t)
-}
-
 func TestAParkedEventThatCanNeverBeHandled(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("breaks the contract")

@@ -224,6 +224,26 @@ var scenarios = map[string]scenario{
 		effects: []int{0, 3}, letters: []string{"payload_mismatch"}, parked: []string{"parked_behind", "parked_behind"},
 		watermark: 1,
 	},
+	"broken ones behind a broken one": {
+		configure: func(c *inbox.Config) {
+			c.Order = inbox.Strict
+			c.Validate = func(e event.Event) error {
+				if string(e.Data) == `{"value":"broken"}` {
+					return inbox.PermanentAs("breach", errors.New("value is missing"))
+				}
+				return nil
+			}
+		},
+		events: func() []event.Event {
+			events := versions("key-1", 1, 2, 4, 3, 5)()
+			for i, e := range events[:3] {
+				events[i] = payload(e, `{"value":"broken"}`)
+			}
+			return events
+		},
+		outcomes: []inbox.Outcome{inbox.Dead, inbox.Dead, inbox.Dead, inbox.Parked, inbox.Parked},
+		letters:  []string{"breach", "breach", "breach"}, parked: []string{"parked_behind", "parked_behind"},
+	},
 	"not for this consumer": {
 		configure: func(c *inbox.Config) {
 			c.Accepts = acceptsTestType
@@ -241,6 +261,15 @@ var scenarios = map[string]scenario{
 			}
 		},
 		outcomes: []inbox.Outcome{inbox.Applied, inbox.Ignored, inbox.Applied, inbox.Ignored}, effects: []int{0, 2},
+	},
+	"of a type that the consumer accepts by mistake": {
+		events: threeWithBadMiddle,
+		spoil: func(i int, m *message.Message) {
+			if i == 1 {
+				m.Metadata["ce_type"] = "other"
+			}
+		},
+		outcomes: middleIsDead, effects: []int{0, 2, 3}, letters: []string{"handler_failed"},
 	},
 	"refused by its handler": {
 		events:   threeWithBadMiddle,

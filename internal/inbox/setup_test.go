@@ -186,8 +186,25 @@ func (b *bundle) noteOutcomes() *[]inbox.Outcome {
 	return &outcomes
 }
 
-func hasLabel(m *dto.Metric, value string) bool {
-	return slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == value })
+// metric returns the first one of the name with that label, or nil.
+func (b *bundle) metric(t testing.TB, name, label string) *dto.Metric {
+	t.Helper()
+	families, err := b.Registry.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			hasLabel := slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == label })
+			if family.GetName() == name && hasLabel {
+				return m
+			}
+		}
+	}
+	return nil
+}
+
+func (b *bundle) counter(t testing.TB, name, label string) int {
+	t.Helper()
+	return int(b.metric(t, name, label).GetCounter().GetValue())
 }
 
 func orderEvent() event.Event {

@@ -78,25 +78,6 @@ func TestAReplayThatLosesItsConnection(t *testing.T) {
 	}
 }
 
-func TestAReplayInAnOutage(t *testing.T) {
-	t.Parallel()
-	c, events := ward(t)
-	var answers atomic.Int64
-	intact := c.Pool
-	c.severing(t, func([]byte) bool { return answers.Add(1) > 20 })
-	c.Config.MaxAttempts = 3
-	c.open(t)
-	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
-	defer cancel()
-	err := c.replayer.Replay(ctx, deadletter.Filter{}, byAna)
-	require.Error(t, err)
-	require.NoError(t, ctx.Err(), "it ends by itself")
-	c.Config.Pool = intact
-	c.open(t)
-	c.replay(t, deadletter.Filter{})
-	c.requireHealed(t, events)
-}
-
 func TestAReplayThatIsCancelled(t *testing.T) {
 	t.Parallel()
 	c, events := ward(t)

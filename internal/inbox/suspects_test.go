@@ -182,20 +182,6 @@ func TestARedeliveryEndsNoSuspicion(t *testing.T) {
 	require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
 }
 
-// Another owner, without suspicion, applied it earlier.
-func TestASuspectThatWasAppliedElsewhere(t *testing.T) {
-	b := setup(t)
-	b.Config.MaxAttempts = 1
-	e := newEvent()
-	require.NoError(t, b.Deliver(t, e.Message(), effect))
-	b.Exec(t, ownerDied)
-	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 1, 1, 1)`)
-	outcomes := b.noteOutcomes()
-	require.NoError(t, b.Deliver(t, record(t, e, 1), effect))
-	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, *outcomes)
-	require.Zero(t, b.Count(t, `select (select count(*) from dead_letter) + (select count(*) from inbox_attempt)`))
-}
-
 // Later records' and other partitions' counts stay.
 func TestCountsThatAreLeftGoWithTheNextSuspect(t *testing.T) {
 	b := setup(t)
@@ -236,72 +222,4 @@ func TestSuspicionOutlivesAnOwnerThatDidNotReachIt(t *testing.T) {
 	_, err := handle(t.Context(), msgs)
 	require.NoError(t, err)
 	require.Equal(t, [][]string{{"1 1", "2 1"}, {"2 2"}, {"3 1"}, {}}, counts)
-}
-
-func TestSuspectsNeedOneConnection(t *testing.T) {
-	b := setup(t)
-	b.Exec(t, ownerDied)
-	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 1, 2, 1)`)
-	b.onOneConnection(t)
-	_, handle := b.handle(t, effect)
-	handled, err := handle(t.Context(), records(t, t.Context(), versions("key-1", 1, 2, 3, 4)()...))
-	require.NoError(t, err)
-	require.Equal(t, 4, handled)
-}
-
-type waitHost struct {
-	*host
-	onWait func()
-}
-
-func (h waitHost) Wait(ctx context.Context, failure error, d time.Duration) error {
-	h.onWait()
-	return h.host.Wait(ctx, failure, d)
-}
-
-func TestADeliveryThatEndsBeforeItsAttempt(t *testing.T) {
-	b := fresh(t)
-	b.Exec(t, ownerDied)
-	b.Exec(t, `alter table inbox_attempt add check (false)`)
-	impatient, stop := context.WithCancel(t.Context())
-	b.Config.Host = waitHost{b.Host, stop}
-	outcomes := b.noteOutcomes()
-	_, handle := b.handle(t, effect)
-	handled, err := handle(impatient, records(t, impatient, newEvent()))
-	require.ErrorIs(t, err, context.Canceled)
-	require.Zero(t, handled)
-	require.Equal(t, []inbox.Outcome{inbox.Failed}, *outcomes)
-	require.Zero(t, b.Count(t, `select count(*) from ledger`))
-}
-
-func TestASuspectThatCannotBeCountedDelaysNoOther(t *testing.T) {
-	b := fresh(t)
-	b.Exec(t, ownerDied)
-	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 1, 1, 1)`)
-	b.Exec(t, `alter table inbox_attempt add constraint away check (false) not valid`)
-	_, handleOther := b.handle(t, effect)
-	suspect, other := newEvent(), newEvent()
-	waits := 0
-	b.Config.Host = waitHost{b.Host, func() {
-		if waits++; waits > 1 {
-			return
-		}
-		ended := make(chan error, 1)
-		go func() {
-			_, err := handleOther(t.Context(), []*message.Message{other.Message()})
-			ended <- err
-		}()
-		select {
-		case err := <-ended:
-			require.NoError(t, err)
-		case <-time.After(waitLimit / 2):
-			t.Error("the other record waits for the suspect")
-		}
-		b.Exec(t, `alter table inbox_attempt drop constraint away`)
-	}}
-	_, handle := b.handle(t, effect)
-	_, err := handle(t.Context(), records(t, t.Context(), suspect, suspect)[1:])
-	require.NoError(t, err)
-	require.Equal(t, []string{other.ID, suspect.ID}, b.List(t, `select event_id from ledger order by n`))
-	require.Positive(t, waits)
 }

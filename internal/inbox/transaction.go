@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
@@ -17,18 +17,20 @@ import (
 
 // transaction is one attempt at some items: all of their outcomes are committed, or nothing. A replay has one item.
 type transaction struct {
-	*handlerTx
-	in    *Inbox
-	conn  *pgx.Conn
-	items []*item
-	ids   *idSet
-	keys  keys
+	in       *Inbox
+	items    []*item
+	ids      *idSet
+	keys     keys
+	conn     *pgx.Conn
+	tx       *handlerTx // from begin on
+	handling bool       // handlers run, or their writes: a timeout is theirs
 }
 
 // A statement that waited for another owner's transaction must see its rows.
 var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
-// apply commits nothing with an error.
+// apply runs one transaction. After an error the items may be tried again: nothing is committed, or the answer to the
+// commit was lost, and the ids are known.
 func (in *Inbox) apply(parent context.Context, items []*item) error {
 	if !slices.ContainsFunc(items, in.needsTransaction) {
 		for _, it := range items {
@@ -36,16 +38,12 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 		}
 		return nil
 	}
-	for _, it := range items {
-		it.attemptResult = attemptResult{}
-	}
 	endSpan := in.cfg.Spans.Process(in.cfg.Consumer, items[0].origin.Topic, len(items),
 		func(i int) *event.Event { return &items[i].event })
 	ctx, cancel := context.WithTimeout(parent, in.cfg.HandlerTimeout)
 	defer cancel()
 	t := &transaction{
-		handlerTx: &handlerTx{consumer: in.cfg.Consumer}, in: in, items: items,
-		ids: collectIDs(in.cfg.Consumer, items), keys: collectKeys(in.cfg.Order, items),
+		in: in, items: items, ids: collectIDs(in.cfg.Consumer, items), keys: collectKeys(in.cfg.Order, items),
 	}
 	err := t.run(ctx)
 	endSpan(err)
@@ -67,6 +65,15 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 	return asTransient(err)
 }
 
+// Another transaction was first to insert a key, or the sequence of dead letters was set back.
+func asTransient(err error) error {
+	taken, is := errors.AsType[*pgconn.PgError](err)
+	if is && (taken.ConstraintName == "inbox_key_pkey" || taken.ConstraintName == "dead_letter_pkey") {
+		return failure.AsTransient(err)
+	}
+	return err
+}
+
 // An ignored event needs one if its version counts, a point moves, or its dead letter is settled.
 func (in *Inbox) needsTransaction(it *item) bool {
 	return !it.ignored || in.cfg.Order != Unordered && it.event.Version > 0 || it.origin.From != nil || it.replay != nil
@@ -80,7 +87,9 @@ func (t *transaction) run(ctx context.Context) error {
 	}
 	defer conn.Release() // closes a connection in a transaction
 	t.conn = conn.Conn()
-	steps := []func(context.Context) error{t.begin, t.lockDeadLetter, t.runItems, t.endHandling, t.finish, t.commit}
+	steps := []func(context.Context) error{ // the two with a dead letter are a replay's
+		t.begin, t.lockDeadLetter, t.runItems, t.endHandling, t.save, t.settleDeadLetter, t.commit,
+	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			t.rollback(ctx)
@@ -90,19 +99,19 @@ func (t *transaction) run(ctx context.Context) error {
 	return nil
 }
 
-// begin locks the keys and inserts the ids.
+// begin moves the point, locks the keys, inserts the ids, and compares those that were there.
 func (t *transaction) begin(ctx context.Context) error {
 	batch := &pgx.Batch{}
 	batch.BeginTx(readCommitted)
 	t.movePoint(batch)
-	t.keys.lock(batch, t.consumer)
+	t.keys.lock(batch, t.in.cfg.Consumer)
 	t.ids.insert(batch)
 	results := t.conn.SendBatch(ctx, batch)
-	t.Tx = results.Tx()
+	t.tx = &handlerTx{Tx: results.Tx(), consumer: t.in.cfg.Consumer}
 	if err := results.Close(); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	return t.ids.compare(ctx, t)
+	return t.ids.compare(ctx, t.tx)
 }
 
 // runItems decides about each item, and runs its handler or stores its dead letter.
@@ -112,18 +121,12 @@ func (t *transaction) runItems(ctx context.Context) (err error) {
 		var reason error
 		it.outcome, reason = it.decide(t.in.cfg.Order, k)
 		switch {
-		case reason != nil && it.replay == nil:
-			err = t.storeDeadLetter(ctx, it, k, reason)
-		case it.outcome == Dead:
-			err = reason
 		case reason != nil:
-			err = refuse(codeOf(reason), reason)
+			err = t.storeDeadLetter(ctx, it, k, reason)
 		case it.ignored:
 			it.outcome = Ignored
 		case it.outcome == Applied:
 			err = t.runHandler(ctx, it)
-		case it.outcome == Stale && it.comesAgain: // the later one must not be its duplicate
-			err = errComesAgain
 		}
 		if err != nil {
 			return err
@@ -131,8 +134,6 @@ func (t *transaction) runItems(ctx context.Context) (err error) {
 	}
 	return nil
 }
-
-var errComesAgain = errors.New("the id of a stale event comes again in its batch")
 
 var errPublishes = errors.New("handler returned messages to publish: write them to the outbox in its transaction")
 
@@ -144,34 +145,58 @@ func (t *transaction) runHandler(ctx context.Context, it *item) (err error) {
 		if p := recover(); p != nil {
 			err = &codedError{CodeHandlerPanic, fmt.Errorf("handler panicked: %v", p)}
 		}
-		it.took, t.eventID = time.Since(began), ""
+		it.took, t.tx.eventID = time.Since(began), ""
 		t.in.crash("handled")
 	}()
-	t.handling, t.eventID = true, it.event.ID
+	t.handling, t.tx.eventID = true, it.event.ID
 	defer it.msg.SetContext(it.ctx)
-	it.msg.SetContext(&delivery{Context: ctx, message: it.ctx, tx: t.handlerTx, event: &it.event})
+	it.msg.SetContext(&delivery{Context: ctx, message: it.ctx, tx: t.tx, event: &it.event})
 	produced, err := it.next(it.msg)
 	if err == nil && len(produced) > 0 {
 		err = PermanentAs(CodePublishes, errPublishes)
 	}
-	return errors.Join(t.err, err)
+	return errors.Join(t.tx.err, err)
 }
 
-// The last writes travel with the commit, unless one of them may prevent it. After an attempt that timed out they are
-// sent before it, to separate a slow write from a slow commit.
+// endHandling ends the handlers' time. Their last writes travel with the commit, unless one of them may prevent it.
+// After an attempt that timed out they are sent before it, to separate a slow write from a slow commit.
 func (t *transaction) endHandling(ctx context.Context) error {
-	err := ctx.Err()
-	if first := t.items[0]; t.mustChange || first.wasLate || first.replay != nil {
-		err = cmp.Or(t.flush(ctx), err)
+	if first := t.items[0]; t.tx.mustChange || first.wasLate || first.replay != nil {
+		if err := t.tx.flush(ctx); err != nil {
+			return err
+		}
 	}
-	t.handling = t.handling && err != nil
-	return err
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t.handling = false
+	return nil
 }
 
-func (t *transaction) finish(ctx context.Context) error {
-	t.ids.finish(&t.queue)
-	t.keys.save(&t.queue, t.consumer)
-	return t.settleDeadLetter(ctx)
+func (t *transaction) save(context.Context) error {
+	t.ids.finish(&t.tx.queue)
+	t.keys.save(&t.tx.queue, t.in.cfg.Consumer)
+	return nil
+}
+
+// commit sends the queued writes and commits.
+func (t *transaction) commit(ctx context.Context) error {
+	t.tx.queue.Queue("commit").Exec(func(tag pgconn.CommandTag) error {
+		if tag.String() == "ROLLBACK" { // a handler hid an error
+			return pgx.ErrTxCommitRollback
+		}
+		return nil
+	})
+	return t.tx.flush(ctx)
+}
+
+const rollbackTimeout = 5 * time.Second
+
+// rollback frees the locks immediately, also when ctx has ended.
+func (t *transaction) rollback(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+	defer cancel()
+	_ = t.tx.Tx.Rollback(ctx) // if it fails, the connection is closed
 }
 
 // crash is the crash point inbox.<consumer>.<point> of tests.

@@ -28,8 +28,8 @@ func TestTwoOwnersGetEverything(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same story each time
 			b := setup(t)
 			b.Config.Order, b.Config.Batch, b.Config.MaxAttempts = inbox.Strict, 1+r.IntN(9), 2
-			b.Config.ResumeEvery = pollEvery
-			wanted, come := shuffled(r)
+			b.Config.ResumeEvery, b.Config.Accepts = pollEvery, acceptsTestType
+			wanted, come := stories(r, 8, true)
 			var healed atomic.Bool
 			mux := muxOf(func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 				if data.Value == "bad" && !healed.Load() {
@@ -78,27 +78,6 @@ func TestTwoOwnersGetEverything(t *testing.T) {
 			require.Zero(t, b.Count(t, `select count(*) from inbox_key where parked_from is not null`))
 		})
 	}
-}
-
-// shuffled returns each key's ids in order, and its events in any order, some bad, some twice.
-func shuffled(r *rand.Rand) (wanted map[string][]string, come []event.Event) {
-	wanted = map[string][]string{}
-	for k := range 8 {
-		key := fmt.Sprint("key-", k)
-		for n := range 1 + r.IntN(8) {
-			e := v(key, int64(n+1))
-			if r.IntN(6) == 0 {
-				e = payload(e, `{"value":"bad"}`)
-			}
-			wanted[key] = append(wanted[key], e.ID)
-			come = append(come, e)
-			if r.IntN(5) == 0 {
-				come = append(come, e)
-			}
-		}
-	}
-	r.Shuffle(len(come), func(i, j int) { come[i], come[j] = come[j], come[i] })
-	return wanted, come
 }
 
 func (b *bundle) discardSome(t *testing.T, r *rand.Rand) {

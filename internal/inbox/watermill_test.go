@@ -90,6 +90,8 @@ func TestAPlainHandlerOnWatermillKafka(t *testing.T) {
 	require.Equal(t, 1, b.Effects(t, good.ID))
 	require.Zero(t, b.Effects(t, bad.ID), "rolled back")
 
+	require.Equal(t, 1, b.Count(t, `select count(*) from inbox_owner where topic = $1 and partition = 0`, topic),
+		"a record that ends its process would be found")
 	require.Equal(t, 1, b.Count(t, `select count(*) from inbox where event_id = $1 and metadata @> jsonb_build_object(
 		'group', 'local.stock', 'topic', $2::text, 'partition', 0, 'offset', 0)`, good.ID, topic))
 	var headers []byte
@@ -103,45 +105,4 @@ func TestAPlainHandlerOnWatermillKafka(t *testing.T) {
 	require.Contains(t, pairs, [2]string{"ce_id", base64.StdEncoding.EncodeToString([]byte(bad.ID))})
 	require.Contains(t, pairs, [2]string{"x", "MQ=="})
 	require.NotContains(t, string(headers), "record_key")
-}
-
-func TestAStockRouterHandlesOurTopics(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	brokers := kafkatest.Brokers(t)
-	topic := kafkatest.Topic(t, brokers, 3)
-	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
-	const events = 30
-	for range events {
-		require.NoError(t, publisher.Publish(topic, newEvent().Message()))
-	}
-	outcomes := make(chan inbox.Outcome, events)
-	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes <- o }
-	routed(t, brokers, topic, b.Inbox(t), func(msg *message.Message) error {
-		tx, _ := inbox.TxFromContext(msg.Context())
-		_, err := tx.Exec(msg.Context(), `insert into ledger (event_id) values ($1)`, msg.UUID)
-		return err
-	})
-	for range events {
-		require.Equal(t, inbox.Applied, <-outcomes)
-	}
-	require.Equal(t, events, b.Count(t, `select count(distinct event_id) from ledger`))
-}
-
-func TestSuspectsOnWatermillKafka(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	brokers := kafkatest.Brokers(t)
-	topic := kafkatest.Topic(t, brokers, 1)
-	e := newEvent()
-	publishPlain(t, brokers, topic, e)
-	b.Exec(t, `insert into inbox_owner values ('test', '`+topic+`', 0, 'a dead process')`)
-	counted := make(chan int, 1)
-	routed(t, brokers, topic, b.Inbox(t), func(msg *message.Message) error {
-		counted <- b.Count(t, `select attempts from inbox_attempt where topic = $1 and last_offset = 0`, topic)
-		return nil
-	}, kafka.Origin)
-	require.Equal(t, 1, <-counted)
 }

@@ -117,45 +117,6 @@ func TestWhatAnOutcomeFailsWith(t *testing.T) {
 	require.ErrorContains(t, got.Err, "value is missing")
 }
 
-// The producer must mend the breach: its code counts.
-func TestAnOldEventThatBreaksItsContract(t *testing.T) {
-	t.Parallel()
-	d, pool := newDepot(t)
-	_, err := pool.Exec(t.Context(), `update public.inbox_horizon set remembers_from = clock_timestamp()`)
-	require.NoError(t, err)
-	broken := inboxtest.NewBox(t, pool, d.events(), inboxtest.Checked(func(event.Event) error {
-		return inbox.PermanentAs("breach", errors.New("value is missing"))
-	}))
-	e := inboxtest.Named("id-1", "a")
-	letter := broken.RequireOutcome(t, inbox.Expired, e).DeadLetter
-	require.Equal(t, "breach", letter.Code)
-	require.False(t, letter.Remembered)
-	broken.RequireOutcome(t, inbox.Expired, e)
-	old := inboxtest.NewBox(t, pool, d.events(), inboxtest.Consumer("other"))
-	require.Equal(t, "too_old", old.RequireOutcome(t, inbox.Expired, e).DeadLetter.Code)
-}
-
-func TestADeadLetterBehindADeadLetterHasItsOwnReason(t *testing.T) {
-	t.Parallel()
-	d, pool := newDepot(t)
-	box := inboxtest.NewBox(t, pool, d.events(), inboxtest.Strict, inboxtest.Checked(func(e event.Event) error {
-		if e.Version == 1 || e.Version == 2 || e.Version == 4 {
-			return inbox.PermanentAs("breach", errors.New("value is missing"))
-		}
-		return nil
-	}))
-	newEvent := func(version int64) event.Event {
-		e := inboxtest.Named(fmt.Sprint("id-", version), "a")
-		e.Version = version
-		return e
-	}
-	for _, version := range []int64{1, 2, 4} {
-		require.Equal(t, "breach", box.RequireOutcome(t, inbox.Dead, newEvent(version)).DeadLetter.Code)
-	}
-	require.Equal(t, inbox.CodeParked, box.RequireOutcome(t, inbox.Parked, newEvent(3)).DeadLetter.Code)
-	require.Equal(t, inbox.CodeParked, box.RequireOutcome(t, inbox.Parked, newEvent(5)).DeadLetter.Code)
-}
-
 func ExampleBox() {
 	pool, drop := pgtest.Open(migrations.Audit, migrations.Inbox, parcelTable)
 	defer drop()

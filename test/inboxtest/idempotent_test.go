@@ -2,7 +2,6 @@ package inboxtest_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -72,18 +71,6 @@ func TestPlainHandlersAreCheckedAsTypedOnesAre(t *testing.T) {
 
 type execer interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-}
-
-func TestWhatAHandlerKeepsForItselfIsFound(t *testing.T) {
-	t.Parallel()
-	var calls int
-	text := failureOf(t, parcels(func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e event.Event) error {
-		calls++
-		_, err := tx.Exec(ctx, insertParcel, e.Key, calls)
-		return err
-	}))
-	require.True(t, strings.HasPrefix(text, "the handlers are not idempotent: each event"), text)
-	require.Contains(t, text, `once: {"key": "a", "sent": 1}`)
 }
 
 func TestAColumnOfTheClockBelongsIntoExcept(t *testing.T) {

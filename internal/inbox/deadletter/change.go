@@ -26,7 +26,7 @@ set edited_headers = $2, edited_payload = $3, edited_by = $4, edited_at = clock_
 where id = $1`
 
 // Edit replaces parts of a waiting dead letter's record for the next replay, which checks them. The original stays. A
-// later edit adds to an earlier one, and must have its EditedAt, or the error is [CodeEditedSince].
+// later edit adds to an earlier one; without its EditedAt the error is [CodeEditedSince].
 func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l Letter, err error) {
 	if len(e.Set) == 0 && e.Payload == nil {
 		return l, &Error{CodeNothingToEdit, "neither headers nor payload are given"}
@@ -96,9 +96,8 @@ func (s *Store) Count(ctx context.Context, f Filter) (n int64, err error) {
 	return n, nil
 }
 
-// Discard settles waiting dead letters without handling them. They stop holding their keys, whose parked events are
-// resumed. It works in chunks; after an error, another call continues. It refuses a filter that selects everything
-// with [CodeMissingFilter].
+// Discard settles waiting dead letters without handling them, and releases their keys. It works in chunks; after an
+// error, another call continues. Without a condition the error is [CodeMissingFilter].
 func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Result, error) {
 	result := audit.Result{DryRun: c.DryRun}
 	if err := f.check(); err != nil {
@@ -140,28 +139,24 @@ func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Re
 	return result, nil
 }
 
-func (s *Store) discard(ctx context.Context, ids []int64, c audit.Change) (n int64, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+func (s *Store) discard(ctx context.Context, ids []int64, c audit.Change) (int64, error) {
+	var actions []audit.Action
+	err := c.MakeMany(ctx, s.pool, func(tx pgx.Tx) ([]audit.Action, error) {
 		if err := LockKeys(ctx, tx, ids...); err != nil {
-			return err
+			return nil, err
 		}
 		rows, _ := tx.Query(ctx, discardLetters, ids)
 		discarded, err := pgx.CollectRows(rows, Scan)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		n = int64(len(discarded))
-		actions := make([]audit.Action, n)
-		for i, l := range discarded {
-			actions[i] = Action(c, "discard", l.ID, Waiting, Discarded)
+		for _, l := range discarded {
+			actions = append(actions, Action(c, "discard", l.ID, Waiting, Discarded))
 		}
-		if err := ReleaseKeys(ctx, tx, true, discarded...); err != nil {
-			return err
-		}
-		return audit.Record(ctx, tx, actions...)
+		return actions, ReleaseKeys(ctx, tx, true, discarded...)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("discard dead letters: %w", err)
 	}
-	return n, nil
+	return int64(len(actions)), nil
 }

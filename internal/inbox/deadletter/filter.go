@@ -25,10 +25,10 @@ type Filter struct {
 	After int64 `json:"-"`
 }
 
-// Selective reports whether the filter excludes any dead letter.
+// Selective reports whether the filter has a condition other than State, Limit and After.
 func (f Filter) Selective() bool {
 	return len(f.IDs) > 0 || f.Consumer != "" || f.Type != "" || f.Key != "" || f.EventID != "" || f.Code != "" ||
-		f.Error != "" || f.Since.Year() >= 2000 || !f.Until.IsZero() && f.Until.Before(time.Now())
+		f.Error != "" || !f.Since.IsZero() || !f.Until.IsZero()
 }
 
 func (f Filter) check() error {

@@ -30,7 +30,7 @@ const Kind = "dead_letter"
 // Header is one record header.
 type Header = event.Header
 
-// Letter is a record that a consumer gave up or parked. In a list, key and error are cut, headers and payload missing.
+// Letter is a record that a consumer gave up or parked. In a list, key and error are cut, headers and payload absent.
 type Letter struct {
 	ID        int64  `json:"id"`
 	Consumer  string `json:"consumer"`
@@ -106,7 +106,7 @@ func (l Letter) CorrelationID() string {
 // Parked reports whether the dead letter waits without having failed.
 func (l Letter) Parked() bool { return l.Class == ClassParked }
 
-// KeyStart returns the key's part in the column key_start, which orders dead letters: an index has a limit.
+// KeyStart returns the column key_start, which orders dead letters: an index has a limit.
 func KeyStart(key []byte) []byte { return key[:min(len(key), event.MaxKeyBytes)] }
 
 // CopyTopic returns the topic for copies.
@@ -118,10 +118,10 @@ const CopyType = "twinbox.dead-letter.v1"
 // copiedPrefix begins the record's attributes in a copy, such as dlq_ce_type.
 const copiedPrefix = "dlq_"
 
-// Copy returns the dead letter as an event for other tools, written by source. It has its own id and type and follows
-// from the dead event. It has the record's payload, or null for an empty one, and the record's key, or the event's id
-// for a key that cannot be an event's. It keeps headers that are text; attributes get the prefix dlq_. The reason has
-// the header names of KIP-1191.
+// Copy returns the dead letter as an event for other tools, written by source. It has its own id and type, and follows
+// from the dead event. Its payload is the record's, or null for an empty one; its key the record's, or the event's id
+// if that is not a valid key. Headers that are text stay, attributes with the prefix dlq_. The reason has the header
+// names of KIP-1191.
 func (l Letter) Copy(source string) event.Event {
 	headers := map[string]string{}
 	for _, h := range l.Headers {

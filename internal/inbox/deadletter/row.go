@@ -57,7 +57,7 @@ func notNull(b []byte) []byte {
 	return b
 }
 
-// The target is the same record again, after a crash between commit and offset. Other conflicts are errors.
+// It conflicts with the same record, which comes again after a crash before the offset.
 const insertLetter = `
 insert into public.dead_letter (consumer, event_id, event_type, version, key, headers, payload, consumer_group, topic,
     partition, record_offset, record_time, class, code, error, attempts, first_failed_at, holds, remembered)
@@ -109,8 +109,7 @@ select ` + Columns + ` from public.dead_letter
 where consumer = $1 and state = 'waiting' and (key_start, version, id) > ($2, $3, $4) and %s
 order by key_start, version, id limit 1`
 
-// Next returns the consumer's first selected dead letter behind a position, by key, version and id, or
-// [ErrNotWaiting].
+// Next returns the consumer's next selected dead letter, by key, version and id, or [ErrNotWaiting].
 func Next(ctx context.Context, db audit.Querier, behind Letter, f Filter) (Letter, error) {
 	condition, args := f.Where(5)
 	position := []any{behind.Consumer, KeyStart(notNull(behind.Key)), behind.Version, behind.ID}
@@ -137,8 +136,8 @@ set parked_from = (select min(d.version) from public.dead_letter d
     version = case when $4 and k.version + 1 = $5 then $5 else k.version end
 where k.consumer = $1 and k.key = $3`
 
-// ReleaseKeys updates the keys of settled dead letters, which are in version order. passed means that the versions
-// count although the events were not applied.
+// ReleaseKeys updates the keys of settled dead letters, in version order. With passed, versions of events that were not
+// applied count.
 func ReleaseKeys(ctx context.Context, tx pgx.Tx, passed bool, letters ...Letter) error {
 	batch := &pgx.Batch{}
 	for _, l := range letters {

@@ -12,7 +12,7 @@ import (
 // errDone means that the id had its effect before.
 var errDone = errors.New("done before")
 
-// claim returns the claim's revision, or errDone. Each decision is a conditional write: a read may return old data.
+// claim returns the claim's revision, or errDone.
 func (c *call) claim(ctx context.Context) (uint64, error) {
 	backoff := c.backoff()
 	var other uint64 // the revision of another process's claim
@@ -30,7 +30,7 @@ func (c *call) claim(ctx context.Context) (uint64, error) {
 		case note.state == done:
 			c.cache.add(c.digest, c.inAge(entry))
 			return 0, errDone
-		case note.life == c.life, // of a failed call in this process, see twins
+		case note.life == c.life, // of a failed call in this process, see calls
 			note.owner == c.cfg.Owner, entry.Revision == other && time.Since(since) >= c.cfg.patience():
 			revision, err := c.put(ctx, "take over", began, entry.Revision)
 			if errors.Is(err, ErrRevision) {
@@ -60,6 +60,48 @@ func (c *call) release(ctx context.Context, revision uint64) {
 	})
 }
 
+// mark remembers the effect. It tries until ctx ends, and at first regardless of ctx: without a mark the effect happens
+// again.
+func (c *call) mark(ctx context.Context, revision uint64) (Outcome, error) {
+	backoff, asking := c.backoff(), context.WithoutCancel(ctx)
+	for {
+		since := time.Now()
+		_, err := c.put(asking, "mark", done, revision)
+		if errors.Is(err, ErrRevision) {
+			// The claim was taken over, or an unanswered write has marked it, or it is forgotten.
+			entry, note, found := c.get(asking)
+			switch {
+			case errors.Is(found, ErrNotFound):
+				revision = 0
+			case found != nil:
+				err = found
+			case note.life != c.life:
+				c.possible("late")
+				return Duplicate, nil
+			case note.state == done:
+				err = nil
+			default:
+				revision = entry.Revision
+			}
+		}
+		if err == nil {
+			c.cache.add(c.digest, since)
+			return Applied, nil
+		}
+		if stopped := failure.Sleep(ctx, backoff.Next()); stopped != nil {
+			c.calls.leaveUnmarked(c.digest, revision)
+			c.possible("unmarked")
+			return Failed, fmt.Errorf("remember event: %w: %w", stopped, err)
+		}
+	}
+}
+
+// possible counts a possible second effect.
+func (c *call) possible(cause string) {
+	c.metrics.seconds.WithLabelValues(c.consumer, cause).Inc()
+	c.cfg.Log.Warn("second effect possible", "consumer", c.consumer, "event_id", c.id, "cause", cause)
+}
+
 func (c *call) put(ctx context.Context, question string, s state, over uint64) (revision uint64, err error) {
 	err = c.ask(ctx, question, func(ctx context.Context) (err error) {
 		revision, err = c.store.Put(ctx, c.key, note{s, c.life, c.cfg.Owner}.value(), over)
@@ -76,4 +118,29 @@ func (c *call) get(ctx context.Context) (entry Entry, read note, err error) {
 		return err
 	})
 	return entry, read, err
+}
+
+// The error is one of the store's answers, or transient.
+func (c *call) ask(ctx context.Context, question string, of func(context.Context) error) error {
+	asking, cancel := context.WithTimeout(ctx, c.cfg.StoreTimeout)
+	defer cancel()
+	err := of(asking)
+	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrRevision) {
+		if c.away.CompareAndSwap(true, false) {
+			c.cfg.Log.Info("inbox store is back")
+		}
+		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", question, context.Cause(ctx))
+	}
+	c.metrics.errors.WithLabelValues(c.consumer, question).Inc()
+	if c.away.CompareAndSwap(false, true) {
+		c.cfg.Log.Warn("inbox store does not answer", "question", question, "error", err)
+	}
+	return failure.AsTransient(fmt.Errorf("%s: %w: %w", question, ErrUnavailable, err))
+}
+
+func (in *Inbox) backoff() *failure.Backoff {
+	return &failure.Backoff{Min: in.cfg.retryMin, Max: in.cfg.retryMax}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -43,17 +42,11 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate returns all mistakes.
 func (c Config) validate() error {
-	var errs []error
-	if c.Cache < 1 {
-		errs = append(errs, fmt.Errorf("kv inbox: cache of %d ids, want at least 1", c.Cache))
+	if c.Cache < 1 || min(c.HandlerTimeout, c.StoreTimeout) < 0 {
+		return errors.New("kv inbox: cache and timeouts must be positive")
 	}
-	if c.HandlerTimeout < 0 || c.StoreTimeout < 0 {
-		errs = append(errs, fmt.Errorf("kv inbox: handler timeout %s, store timeout %s: want positive", c.HandlerTimeout,
-			c.StoreTimeout))
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // patience is how long the claim of another process is respected.

@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/natsserver"
@@ -74,28 +73,10 @@ func TestConformanceOnJetStream(t *testing.T) {
 	})
 }
 
-func TestOutcomesAreNamedAsInTheSQLInbox(t *testing.T) {
-	t.Parallel()
-	for ours, sql := range map[Outcome]inbox.Outcome{
-		Applied: inbox.Applied, Duplicate: inbox.Duplicate, Failed: inbox.Failed,
-	} {
-		require.Equal(t, string(sql), string(ours))
-	}
-}
-
 func TestABucketForgetsAfterItsTime(t *testing.T) {
 	t.Parallel()
-	store := bucket(t, natsserver.ForTest(t), time.Second)
-	in, done := newInbox(t, store, quiet(prometheus.NewRegistry())), &effects{}
-	before := time.Now()
-	for {
-		outcome, err := in.Process(t.Context(), "test", "id-1", done.note("id-1"))
-		require.NoError(t, err)
-		if outcome == Applied && done.of("id-1") == 2 {
-			break
-		}
-		require.Less(t, time.Since(before), waitLimit)
-		require.NoError(t, failure.Sleep(t.Context(), 20*time.Millisecond))
-	}
-	require.GreaterOrEqual(t, time.Since(before), time.Second)
+	store := bucket(t, natsserver.ForTest(t), time.Hour)
+	status, err := store.bucket.Status(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{time.Hour, time.Hour}, []time.Duration{status.TTL(), store.TTL()})
 }

@@ -11,32 +11,24 @@
 // metric inbox_kv_second_effects_possible_total counts the first three:
 //
 //   - crash: a process died between the effect and the mark, which is one round trip to the store.
-//   - late: a handler ran for longer than [Config.HandlerTimeout] plus the time for its mark, and another process took
-//     its event over.
+//   - late: a handler ran for longer than [Config.HandlerTimeout], and another process took its event over.
 //   - unmarked: a call's context ended after the effect, while the store was away. This process writes the mark when
 //     the event comes again; another one repeats the effect.
-//   - The store has forgotten: the time to live has passed, or a power cut took what NATS had not synced (by default up
-//     to two minutes, acknowledged writes included).
+//   - The store has forgotten: the time to live has passed, or a power cut took what NATS had not synced.
 //   - A webhook answered with an error and had its effect all the same.
 //
-// So give the effect a key that the receiver recognises, such as the event's id as an Idempotency-Key.
-//
-// There is no order, no version, no comparison of payloads and no table of dead letters.
+// So give the effect a key that the receiver recognises, such as the event's id as an Idempotency-Key. There is no
+// order, no version, no comparison of payloads and no table of dead letters.
 //
 // # The protocol
 //
-//	cache    is the id known to be done?                              yes: duplicate
-//	store    put "began" where there is nothing                       done there: duplicate; began: wait, or take over
-//	handler  has its effect                                           an error: the "began" is deleted
-//	store    put "done" over this "began" and nothing else            another one there: duplicate, found late
-//	cache    note the id, now that the store has said yes
+//	cache    is the id known to be done?                   yes: duplicate
+//	store    put "began" where there is nothing            done there: duplicate; began: wait, or take over
+//	handler  has its effect                                an error: the "began" is deleted
+//	store    put "done" over this "began"                  another one there: duplicate, found late
+//	cache    note the id
 //
-// A conditional write decides whether an id is new: a replica of the store may answer a read with old data. A process
-// takes over its own "began", and an earlier life's of the same [Config.Owner], immediately. It takes over any other
-// when that has not changed for as long as a handler may take, measured on the local clock.
-//
-// # Cost
-//
-// An event costs two round trips. An id takes about 200 bytes in the cache, 20 MB for the default of 100,000, and 150
-// in the store. NATS keeps an index of the bucket's keys in memory.
+// A conditional write decides whether an id is new: a read may return old data. A process takes over its own "began",
+// and an earlier life's of the same [Config.Owner], immediately. It takes over any other when that has not changed for
+// as long as a handler may take, measured on the local clock.
 package kv

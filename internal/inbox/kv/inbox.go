@@ -29,7 +29,7 @@ type Inbox struct {
 	store   Store
 	life    string
 	cache   *cache
-	twins   *twins
+	calls   *calls
 	metrics *metrics
 	away    atomic.Bool
 }
@@ -45,7 +45,7 @@ func New(store Store, cfg Config) (*Inbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make cache: %w", err)
 	}
-	return &Inbox{cfg: cfg, store: store, life: rand.Text(), cache: known, twins: newTwins(), metrics: m}, nil
+	return &Inbox{cfg: cfg, store: store, life: rand.Text(), cache: known, calls: newCalls(), metrics: m}, nil
 }
 
 // call is one delivery under way.
@@ -59,11 +59,8 @@ type call struct {
 // Process runs fn unless the consumer has processed the id. It returns [Applied], or [Duplicate] without running fn.
 // When fn fails it returns [Failed] and fn's error; call again. Calls for one id wait for each other.
 //
-// Without an answer from the store it returns Failed and an [ErrUnavailable]; if fn had its effect, the call first
-// tries to store the mark until ctx ends.
-//
-// A consumer's name has no NUL. Ids have 1 to 255 characters without control characters; another id is a permanent
-// [*event.ContractError].
+// Without an answer from the store it returns Failed and an [ErrUnavailable]; after the effect it first tries to store
+// the mark until ctx ends. For ids see [event.ValidID]; the errors of an invalid id or consumer are permanent.
 func (in *Inbox) Process(
 	ctx context.Context, consumer, id string, fn func(context.Context) error,
 ) (outcome Outcome, err error) {
@@ -85,7 +82,7 @@ func (in *Inbox) process(
 	}
 	digest := digestOf(consumer, id)
 	c := &call{in, consumer, id, digest, digest.key()}
-	leave, err := in.twins.enter(ctx, digest)
+	leave, err := in.calls.enter(ctx, digest)
 	if err != nil {
 		return Failed, err
 	}
@@ -94,7 +91,7 @@ func (in *Inbox) process(
 		c.found("cache")
 		return Duplicate, nil
 	}
-	if revision, left := in.twins.takeUnmarked(digest); left {
+	if revision, left := in.calls.takeUnmarked(digest); left {
 		return c.mark(ctx, revision)
 	}
 	revision, err := c.claim(ctx)
@@ -107,7 +104,9 @@ func (in *Inbox) process(
 	}
 	c.found("nowhere")
 	fault.Here("inbox.kv.claimed")
-	if err := c.run(ctx, fn); err != nil {
+	handling, cancel := context.WithTimeout(ctx, in.cfg.HandlerTimeout)
+	defer cancel()
+	if err := fn(handling); err != nil {
 		c.release(ctx, revision)
 		return Failed, err
 	}
@@ -117,41 +116,4 @@ func (in *Inbox) process(
 	return outcome, err
 }
 
-func (c *call) run(ctx context.Context, fn func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.HandlerTimeout)
-	defer cancel()
-	return fn(ctx)
-}
-
 func (c *call) found(where string) { c.metrics.lookups.WithLabelValues(c.consumer, where).Inc() }
-
-// possible counts a possible second effect.
-func (c *call) possible(cause string) {
-	c.metrics.seconds.WithLabelValues(c.consumer, cause).Inc()
-	c.cfg.Log.Warn("second effect possible", "consumer", c.consumer, "event_id", c.id, "cause", cause)
-}
-
-// The error is one of the store's answers, or transient.
-func (c *call) ask(ctx context.Context, question string, of func(context.Context) error) error {
-	asking, cancel := context.WithTimeout(ctx, c.cfg.StoreTimeout)
-	defer cancel()
-	err := of(asking)
-	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrRevision) {
-		if c.away.CompareAndSwap(true, false) {
-			c.cfg.Log.Info("inbox store is back")
-		}
-		return err
-	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", question, context.Cause(ctx))
-	}
-	c.metrics.errors.WithLabelValues(c.consumer, question).Inc()
-	if c.away.CompareAndSwap(false, true) {
-		c.cfg.Log.Warn("inbox store does not answer", "question", question, "error", err)
-	}
-	return failure.AsTransient(fmt.Errorf("%s: %w: %w", question, ErrUnavailable, err))
-}
-
-func (in *Inbox) backoff() *failure.Backoff {
-	return &failure.Backoff{Min: in.cfg.retryMin, Max: in.cfg.retryMax}
-}

@@ -311,11 +311,11 @@ func randomSchedule(t *testing.T, seed uint64) {
 	require.LessOrEqual(t, sum, 5+counter(t, registry, secondEffects), "seed %d", seed)
 }
 
-func TestNewReportsEveryMistakeAtOnce(t *testing.T) {
+func TestMistakesOfTheCallerAreRefused(t *testing.T) {
 	t.Parallel()
-	_, err := New(NewMemory(0), Config{Cache: -1, HandlerTimeout: -1, StoreTimeout: -1})
-	for _, part := range []string{"cache", "handler timeout"} {
-		require.ErrorContains(t, err, part)
+	for _, cfg := range []Config{{Cache: -1}, {HandlerTimeout: -1}, {StoreTimeout: -1}} {
+		_, err := New(NewMemory(0), cfg)
+		require.ErrorContains(t, err, "must be positive")
 	}
 	in := newInbox(t, NewMemory(0), quiet(prometheus.NewRegistry()))
 	for _, consumer := range []string{"", "a\x00b"} {

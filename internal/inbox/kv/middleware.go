@@ -16,9 +16,9 @@ var errPublishes = errors.New("handler returned messages to publish: they would 
 // Middleware runs a handler unless the consumer has processed the message's id: that of CloudEvents, else its UUID. It
 // acknowledges a duplicate. It returns a handler's error, and the event is not remembered.
 //
-// While the store does not answer it waits, until the message's context ends; then it returns a cancelled or transient
-// error (see failure.Classify). Install Watermill's Retry and PoisonQueue around it, not inside, and give the queue a
-// filter that keeps those two classes out. It refuses messages that the handler returns.
+// While the store does not answer it waits, until the message's context ends; then its error is cancelled or transient
+// (see failure.Classify). Install Watermill's Retry and PoisonQueue around it, with a filter that keeps those two
+// classes out of the queue. It refuses messages that the handler returns.
 func (in *Inbox) Middleware(consumer string) message.HandlerMiddleware {
 	return func(next message.HandlerFunc) message.HandlerFunc {
 		return func(msg *message.Message) ([]*message.Message, error) {

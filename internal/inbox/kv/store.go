@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Store remembers values by key, of URL-safe base64. It is safe for concurrent use. Two Puts with one revision must not
-// both succeed, also from different processes.
+// Store remembers values by key, of URL-safe base64, for concurrent use. Two Puts with one revision must not both
+// succeed, also from different processes.
 type Store interface {
 	// Get returns the key's entry, which may be out of date, or [ErrNotFound].
 	Get(ctx context.Context, key string) (Entry, error)

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
@@ -248,4 +250,88 @@ func TestAJanitorNeedsItsSettings(t *testing.T) {
 	_, err := retention.New(retention.Config{Every: -1})
 	require.ErrorContains(t, err, "pool")
 	require.ErrorContains(t, err, "retention")
+}
+
+func TestTheJanitorGivesWay(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.split(t, 4)
+	b.Exec(t, `drop table inbox_`+b.today.AddDate(0, 0, 7).Format("20060102"))
+	limits := b.watchLimits(t)
+	var log bytes.Buffer
+	j := b.janitor(t, day, func(c *retention.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	in := b.Inbox(t)
+
+	busy, err := b.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = busy.Rollback(context.WithoutCancel(t.Context())) }()
+	_, err = busy.Exec(t.Context(), `lock table inbox in row exclusive mode`)
+	require.NoError(t, err)
+	patient, cancel := context.WithTimeout(t.Context(), inboxtest.WaitLimit)
+	defer cancel()
+	group, ctx := errgroup.WithContext(patient)
+	var round retention.Round
+	group.Go(func() (err error) {
+		round, err = j.Tidy(ctx)
+		return err
+	})
+	other := inboxtest.NewEvent().ID
+	group.Go(func() error {
+		_, err := in.Process(ctx, other, b.Note(other))
+		return err
+	})
+	require.NoError(t, group.Wait())
+	require.Equal(t, retention.Round{}, round)
+	const putOff = `the inbox is in use, the next round tries again" change=`
+	require.Contains(t, log.String(), putOff+`"create the inbox partition of `)
+	require.Contains(t, log.String(), putOff+`"drop inbox_`)
+	require.Equal(t, 1, b.Effects(t, other), "others write meanwhile")
+
+	require.NoError(t, busy.Rollback(t.Context()))
+	require.Equal(t, retention.Round{Created: 1, Dropped: 3}, b.tidy(t, j), "at the next round")
+	require.Equal(t, []string{
+		"CREATE TABLE 500ms", "ALTER TABLE 500ms", "DROP TABLE 500ms", "DROP TABLE 500ms", "DROP TABLE 500ms",
+	}, limits())
+}
+
+func (b *bundle) watchLimits(t *testing.T) func() []string {
+	t.Helper()
+	b.Exec(t, `
+		create table public.limits (n int generated always as identity, limited text);
+		create function public.note_limit() returns event_trigger language plpgsql as $$
+		begin
+			insert into public.limits (limited) values (tg_tag || ' ' || current_setting('lock_timeout'));
+		end $$;
+		create event trigger note_limit on ddl_command_start execute function public.note_limit()`)
+	return func() []string { return b.List(t, `select limited from public.limits order by n`) }
+}
+
+func requirements(kept time.Duration, err error) retention.Requirements {
+	return retention.Requirements{
+		Retention: 9 * day, Slack: day, Topics: []string{"first", "second"},
+		TopicRetention: func(_ context.Context, topic string) (time.Duration, error) {
+			if topic == "first" {
+				return day, nil
+			}
+			return kept, err
+		},
+	}
+}
+
+func TestATopicMustForgetBeforeTheInbox(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, requirements(8*day-1, nil).Check(t.Context()))
+	for _, kept := range []time.Duration{8 * day, -1, math.MaxInt64} {
+		err := requirements(kept, nil).Check(t.Context())
+		require.EqualError(t, err, "inbox requirement retention_too_short: an event of the topic second could come "+
+			"again after the inbox has forgotten it: set the topic's cleanup.policy to delete and "+
+			"its retention.ms below 691200000 (192h0m0s)")
+		_, is := errors.AsType[*retention.Violation](err)
+		require.True(t, is)
+	}
+	away := errors.New("broker away")
+	err := requirements(0, away).Check(t.Context())
+	require.ErrorIs(t, err, away)
+	_, is := errors.AsType[*retention.Violation](err)
+	require.False(t, is, "another call may succeed")
 }

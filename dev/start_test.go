@@ -93,18 +93,6 @@ func TestWhatIsMissingIsReportedWithTheRemedy(t *testing.T) {
 			},
 			[]string{"Too little room: this start needs about 200 MB", "has 10 MB left"},
 		},
-		"a cache that cannot be written": {
-			"run", func(t *testing.T, m *machine) {
-				require.NoError(t, os.WriteFile(filepath.Join(m.home, "GOCACHE"), nil, 0o600))
-			},
-			[]string{"GOCACHE cannot be written"},
-		},
-		"a package that cannot be fetched": {
-			"run", func(t *testing.T, m *machine) {
-				m.has(t, "go", "case $1 in build) exit 1 ;; esac\n"+goProgram)
-			},
-			[]string{"Packages come from GOPROXY: "},
-		},
 		"no Docker": {
 			"containers", func(*testing.T, *machine) {}, []string{"needs Docker", "make run needs none"},
 		},
@@ -113,10 +101,6 @@ func TestWhatIsMissingIsReportedWithTheRemedy(t *testing.T) {
 				m.has(t, "docker", `echo "docker: unknown command: docker $1"; exit 1`)
 			},
 			[]string{"its compose plugin is not", "docker-compose-v2", "docker-compose-plugin"},
-		},
-		"no buildx plugin": {
-			"containers", func(t *testing.T, m *machine) { m.has(t, "docker", `[ "$1" = compose ]`) },
-			[]string{"its buildx plugin is not", "docker-buildx"},
 		},
 		"no daemon": {
 			"containers", func(t *testing.T, m *machine) {

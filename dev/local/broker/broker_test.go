@@ -77,10 +77,3 @@ func TestTopicsAreNotCreatedOnDemand(t *testing.T) {
 	b := start(t, broker.Config{})
 	require.ErrorIs(t, send(t, b.Addr(), "no-such-topic", "x"), sarama.ErrUnknownTopicOrPartition)
 }
-
-func TestCloseTwice(t *testing.T) {
-	t.Parallel()
-	b := start(t, broker.Config{Dir: t.TempDir()})
-	require.NoError(t, b.Close())
-	require.NoError(t, b.Close())
-}

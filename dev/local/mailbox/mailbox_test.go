@@ -2,14 +2,11 @@ package mailbox_test
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/smtp"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -174,27 +171,5 @@ func TestCloseRightAfterStart(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, m.Close())
 		require.NoError(t, m.Close(), "a second close is fine")
-	}
-}
-
-func TestManySendersAtOnce(t *testing.T) {
-	t.Parallel()
-	m := start(t, mailbox.Config{})
-	const senders, each = 10, 5
-	var group sync.WaitGroup
-	errs := make([]error, senders)
-	for i := range senders {
-		group.Go(func() {
-			for range each {
-				errs[i] = errors.Join(errs[i], send(t, m, welcome, "ada@example.org"))
-			}
-		})
-	}
-	group.Wait()
-	require.NoError(t, errors.Join(errs...))
-	messages := m.Messages()
-	require.Len(t, messages, senders*each, "one that comes twice is shown twice")
-	for i, message := range messages {
-		require.Equal(t, strconv.Itoa(senders*each-i), message.ID)
 	}
 }

@@ -150,11 +150,6 @@ func TestStartThatFails(t *testing.T) {
 		require.ErrorIs(t, err, child.ErrEnded)
 		require.ErrorContains(t, err, "no_such_setting", "the server's last words are in the error")
 	})
-	t.Run("no parent folder", func(t *testing.T) {
-		t.Parallel()
-		_, err := postgres.Start(t.Context(), postgres.Config{Dir: filepath.Join(testkit.Folder(t), "none", "data")})
-		require.ErrorIs(t, err, os.ErrNotExist)
-	})
 	t.Run("no binaries of that version", func(t *testing.T) {
 		t.Parallel()
 		dir := testkit.Folder(t)

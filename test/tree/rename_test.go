@@ -366,18 +366,3 @@ func TestRename_Refuses(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "new.txt"), nil, 0o600))
 	refused("commit or stash", module)
 }
-
-func TestRename_RefusesTheNamesOfServices(t *testing.T) {
-	t.Parallel()
-	_, own := identity(t, root)
-	tree := copyOfTree(t)
-	services, err := filepath.Glob(filepath.Join(tree, "cmd/*"))
-	require.NoError(t, err)
-	for _, service := range services {
-		if name := filepath.Base(service); name != own {
-			said, err := rename(t, tree, "github.com/acme/stall", name)
-			require.Error(t, err)
-			require.Contains(t, said, `uses the word "`+name+`"`)
-		}
-	}
-}

@@ -5,6 +5,7 @@ package broker
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,7 +39,7 @@ type Broker struct {
 }
 
 // Start loads what [Config.Dir] holds and serves until Close. ctx bounds the start alone. The broker creates no topic
-// on demand, and believes that every client speaks Kafka's protocol.
+// on demand.
 func Start(ctx context.Context, cfg Config) (*Broker, error) {
 	// A second broker fails here, before it touches any data.
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", cmp.Or(cfg.Addr, "127.0.0.1:0"))
@@ -90,12 +91,32 @@ type listener struct{ net.Listener }
 // as too many descriptors.
 func (l listener) Accept() (net.Conn, error) {
 	for pauses := (failure.Backoff{Min: 5 * time.Millisecond, Max: time.Second}); ; {
-		conn, err := l.Listener.Accept()
+		accepted, err := l.Listener.Accept()
 		if err == nil || errors.Is(err, net.ErrClosed) {
-			return conn, err
+			return &conn{Conn: accepted}, err
 		}
 		_ = failure.Sleep(context.Background(), pauses.Next())
 	}
+}
+
+// maxRequest is that of Apache Kafka. The broker takes as much memory as a request announces.
+const maxRequest = 100 << 20
+
+type conn struct {
+	net.Conn
+
+	size [4]byte // of the first request
+	read int
+}
+
+// Read fails if the first bytes are not the size of a request, as with every other protocol of text.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.read += copy(c.size[min(c.read, len(c.size)):], p[:n])
+	if binary.BigEndian.Uint32(c.size[:]) > maxRequest {
+		return 0, errors.New("not a Kafka client")
+	}
+	return n, err
 }
 
 // logAdapter drops the line per request.

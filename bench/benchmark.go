@@ -12,7 +12,7 @@ import (
 type benchmark struct {
 	*stage
 	name    string
-	plan    any // how much is measured
+	plan    any
 	sheet   *sheet
 	goals   []goal
 	prepare func(context.Context) error

@@ -38,7 +38,6 @@ type options struct {
 
 const defaultOut = "bench/results"
 
-// Run measures, prints the table and writes the results.
 func (o *options) Run(ctx context.Context, to *kong.Context) error {
 	b, err := o.benchmark()
 	if err != nil {

@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// bench/results holds reports.
 type report struct {
 	Benchmark string   `json:"benchmark"`
 	Quick     bool     `json:"quick"`
-	Taken     string   `json:"taken"` // day
+	Taken     string   `json:"taken"`
 	Seconds   int      `json:"seconds"`
 	Rounds    int      `json:"rounds"`
 	Goals     []goal   `json:"goals"`

@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// Column widths; a line is at most 100 columns.
 const (
 	labelWidth = 43
 	valueWidth = 11

@@ -18,10 +18,6 @@ have() { command -v "$1" >/dev/null 2>&1; }
 
 need_go() {
 	have "$GO" || fail "Go is needed: https://go.dev/dl, or golang (brew, pacman, apk: go) of this system's package manager."
-	if [ -z "${HOME:-}" ] && { [ -z "${GOCACHE:-}" ] || [ -z "${GOPATH:-}${GOMODCACHE:-}" ]; }; then
-		fail "HOME is not set, so Go does not know where to keep what it compiles. Set it, for this command alone:
-  HOME=/some/folder make run"
-	fi
 	version=$("$GO" version | sed 's/.*go\([0-9]*\)\.\([0-9]*\).*/\1 \2/')
 	# From 1.21 on Go fetches the version that go.mod asks for; older ones do not understand the line.
 	[ "${version%% *}" -gt 1 ] || [ "${version##* }" -ge 21 ] ||

@@ -83,10 +83,6 @@ func TestWhatIsMissingIsReportedWithTheRemedy(t *testing.T) {
 			"run", func(t *testing.T, m *machine) { m.has(t, "go", "echo go version go1.19.8 linux/amd64") },
 			[]string{"go1.19.8 linux/amd64 is too old", "1.21 is the least, 1.26.0 is what"},
 		},
-		"no HOME": {
-			"run", func(_ *testing.T, m *machine) { m.home = "" },
-			[]string{"HOME is not set", "HOME=/some/folder make run"},
-		},
 		"too little room": {
 			"run", func(t *testing.T, m *machine) {
 				m.has(t, "df", "echo Filesystem 1024-blocks Used Available; echo /dev/x 100 90 10240")

@@ -35,7 +35,6 @@ type Config struct {
 
 var isWeb = regexp.MustCompile(`^https?://[^/]`)
 
-// Rules returns the cross checks.
 func (c Config) Rules() []config.Rule {
 	return []config.Rule{{
 		Variable: "FORWARD_URL", Holds: c.URL != "" || c.ReceiverAddr != "",

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Service is Hello.
 var Service = eventing.Service[Config]{
 	Name:       "hello",
 	Source:     contract.SourceHello,

@@ -18,7 +18,6 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Service is Ledger.
 var Service = eventing.Service[Config]{
 	Name:       "ledger",
 	Source:     contract.SourceLedger,

@@ -22,17 +22,14 @@ type Config struct {
 	eventing.Config
 }
 
-// Listeners returns the addresses of the API and of the operators.
 func (c Config) Listeners() service.Listeners {
 	return service.Listeners{Admin: c.AdminAddr, API: c.HTTPAddr}
 }
 
-// Topics returns the topics this service writes to.
 func (c Config) Topics() []kafka.Topic {
 	return c.Config.Topics(contract.TopicAccounts)
 }
 
-// Rules returns the cross checks, those of all services first.
 func (c Config) Rules() []config.Rule {
 	return c.APIRules(c.Listeners(), c.RequestTimeout)
 }

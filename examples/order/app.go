@@ -22,7 +22,6 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Service is Order.
 var Service = eventing.Service[Config]{
 	Name:       "order",
 	Source:     contract.SourceOrder,

@@ -21,7 +21,6 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Service is Payments.
 var Service = eventing.Service[Config]{
 	Name:       "payments",
 	Source:     contract.SourcePayments,

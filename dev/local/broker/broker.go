@@ -64,16 +64,13 @@ func Start(ctx context.Context, cfg Config) (*Broker, error) {
 	return &Broker{cluster: cluster, addr: ln.Addr().String(), done: make(chan struct{})}, nil
 }
 
-// Addr returns host:port with the actual port.
 func (b *Broker) Addr() string { return b.addr }
 
-// Done is closed by Close.
 func (b *Broker) Done() <-chan struct{} { return b.done }
 
 // Err is nil: a broker ends by Close alone.
 func (b *Broker) Err() error { return nil }
 
-// Kill is Close: a broker is no process.
 func (b *Broker) Kill() error { return b.Close() }
 
 // Close stops serving and saves the state in Dir. A second call does nothing.

@@ -43,11 +43,11 @@ func TestParse(t *testing.T) {
 func TestFindLinks(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
-		"none":                               {},
+		"none":                               nil,
 		"see http://a/b?c=d&e=f#g.":          {"http://a/b?c=d&e=f#g"},
 		"(https://a/x), <https://b/y>; done": {"https://a/x", "https://b/y"},
 		"http://a/x http://a/x":              {"http://a/x"},
-		"ftp://a javascript:alert(1)":        {},
+		"ftp://a javascript:alert(1)":        nil,
 	} {
 		require.Equal(t, want, parse([]byte("Subject: x\r\n\r\n"+text)).Links, text)
 	}

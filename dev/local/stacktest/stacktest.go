@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Settings are those of [Service].
 type Settings struct {
 	AdminAddr string `env:"ADMIN_ADDR" envDefault:"127.0.0.1:0" format:"listen" doc:"listener of operators"`
 

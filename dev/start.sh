@@ -25,13 +25,6 @@ need_go() {
 See https://go.dev/dl."
 }
 
-need_room() { # FOLDER MEGABYTES
-	{ mkdir -p "$1" && [ -w "$1" ]; } 2>/dev/null ||
-		fail "$1 cannot be written. The program and its data go into this folder, compiled packages into GOCACHE."
-	free=$(df -Pk "$1" | awk 'NR == 2 { print int($4 / 1024) }')
-	[ "${free:-$2}" -ge "$2" ] || fail "Too little room: this start needs about $2 MB, and $1 has $free MB left."
-}
-
 need_docker() {
 	have "$DOCKER" || fail "make up needs Docker: https://docs.docker.com/engine/install. make run needs none."
 	for plugin in compose buildx; do
@@ -39,12 +32,9 @@ need_docker() {
 			fail "Docker is here, its $plugin plugin is not. Install docker-compose-v2 and docker-buildx or, with Docker's own
 packages, docker-compose-plugin and docker-buildx-plugin."
 	done
-	if ! server=$("$DOCKER" version --format '{{.Server.Version}}' 2>&1); then
-		case $server in
-		*'permission denied'*) fail "Docker does not let $(id -un) in: sudo usermod -aG docker $(id -un), then log in again." ;;
-		esac
-		fail "Docker does not answer: start it (sudo systemctl start docker, or Docker Desktop). make run needs none."
-	fi
+	server=$("$DOCKER" version --format '{{.Server.Version}}' 2>&1) ||
+		fail "Docker does not answer: $server
+Start it, or let $(id -un) use it (group docker). make run needs none."
 	[ "${server%%.*}" -ge 25 ] 2>/dev/null || fail "Docker $server is too old: the health checks need 25 or later."
 }
 
@@ -55,11 +45,7 @@ compile() {
 	case "${TWINBOX_EXAMPLES:+--examples} $*" in
 	*--examples*) [ ! -d examples/cmd/devstack ] || program=examples/cmd/devstack ;;
 	esac
-	need_room . 200
-	if [ ! -x bin/devstack ]; then
-		need_room "$("$GO" env GOCACHE)" 700
-		echo "Compiling, once: a minute or two. Later starts take seconds." >&2
-	fi
+	[ -x bin/devstack ] || echo "Compiling, once: a minute or two. Later starts take seconds." >&2
 	set -- "./$program"
 	[ ! -d cmd/twinbox ] || set -- "$@" ./cmd/twinbox
 	CGO_ENABLED=0 "$GO" build -v -o bin/ "$@" ||

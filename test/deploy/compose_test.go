@@ -208,6 +208,18 @@ func TestCompose_EachContainer(t *testing.T) {
 	}
 }
 
+// Both may run on one engine.
+func TestCompose_TwoProjectsShareNoImage(t *testing.T) {
+	t.Parallel()
+	second := load(t, added(t), "COMPOSE_PROJECT_NAME=second")
+	for name, c := range load(t, added(t)).Services {
+		if c.Build != nil {
+			require.Regexp(t, `^[a-z-]+/`+name+`:local$`, c.Image)
+			require.Equal(t, "second/"+name+":local", second.Services[name].Image)
+		}
+	}
+}
+
 func TestCompose_Volumes(t *testing.T) {
 	t.Parallel()
 	project := load(t, added(t))

@@ -193,11 +193,9 @@ func resourcesOf(t *testing.T, dir string) map[string]bool {
 	}
 	for _, source := range []struct{ kind, glob, pattern string }{
 		{"topic", "api/asyncapi.yaml", `(?m)^ +address: (\S+)$`},
-		{"topic", "examples/*/contract/asyncapi.yaml", `(?m)^ +address: (\S+)$`},
 		{"topic", "examples/forwarder/*.go", `env:"FORWARD_TOPIC" envDefault:"([^"]+)"`},
 		{"topic", "examples/forwarder/*.go", `env:"FORWARD_DEAD_TOPIC" envDefault:"([^"]+)"`},
 		{"type", "api/asyncapi.yaml", `(?m)^ +name: (\w+\.\S+\.v\d+)$`},
-		{"type", "examples/*/contract/asyncapi.yaml", `(?m)^ +name: (\w+\.\S+\.v\d+)$`},
 		{"source", "internal/contract/*.go", `\bSource\w+ += "([^"]+)"`},
 		{"source", "examples/*/contract/*.go", `\bSource\w+ += "([^"]+)"`},
 		{"schema", definitions, `DataSchema: +"([^"]+)"`},

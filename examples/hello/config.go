@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// Config is Hello's configuration from the environment.
 type Config struct {
 	HTTPAddr       string        `env:"HTTP_ADDR" envDefault:"127.0.0.1:8130" format:"listen" doc:"listener of the API"`
 	AdminAddr      string        `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8131" format:"listen" doc:"listener for /livez, /readyz and /metrics"`

@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// Config is Ledger's configuration from the environment.
 type Config struct {
 	HTTPAddr  string `env:"HTTP_ADDR" envDefault:"127.0.0.1:8110" format:"listen" doc:"listener of the Ledger API"`
 	AdminAddr string `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8111" format:"listen" doc:"listener for /livez, /readyz and /metrics"`

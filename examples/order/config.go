@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// Config is Order's configuration from the environment.
 type Config struct {
 	HTTPAddr  string `env:"HTTP_ADDR" envDefault:"127.0.0.1:8100" format:"listen" doc:"listener of the Order API"`
 	AdminAddr string `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8101" format:"listen" doc:"listener for /livez, /readyz and /metrics"`

@@ -39,7 +39,6 @@ var openAPI []byte
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations lists the migrations of the Payments database, in their order.
 func Migrations() []migrations.Set {
 	return []migrations.Set{
 		migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Folder("payments", files, "migrations"),

@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// Config is the configuration of Payments from the environment.
 type Config struct {
 	HTTPAddr       string        `env:"HTTP_ADDR" envDefault:"127.0.0.1:8102" format:"listen" doc:"listener of the Payments API"`
 	AdminAddr      string        `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8103" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
@@ -19,7 +18,6 @@ type Config struct {
 	eventing.Config
 }
 
-// Listeners returns the addresses of the API and of the operators' listener.
 func (c Config) Listeners() service.Listeners {
 	return service.Listeners{Admin: c.AdminAddr, API: c.HTTPAddr}
 }

@@ -32,8 +32,8 @@ func TestMigrateTopicsServe(t *testing.T) {
 		environ []string
 	}{
 		"order": {
-			order.Service.Main, "order.orders.v1", []string{"payments.payments.v1"},
-			[]string{"SMTP_ADDR=" + mails.SMTPAddr()},
+			program: order.Service.Main, writes: "order.orders.v1", reads: []string{"payments.payments.v1"},
+			environ: []string{"SMTP_ADDR=" + mails.SMTPAddr()},
 		},
 		"payments": {program: payments.Service.Main, writes: "payments.payments.v1"},
 		"ledger":   {program: ledger.Service.Main, writes: "ledger.accounts.v1"},

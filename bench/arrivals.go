@@ -16,7 +16,7 @@ import (
 type arrivals[K comparable] struct {
 	mu   sync.Mutex
 	at   map[K]time.Time
-	last time.Time // of the newest one
+	last time.Time
 }
 
 func newArrivals[K comparable](size int) *arrivals[K] {

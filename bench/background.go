@@ -47,7 +47,6 @@ func together(ctx context.Context, runs ...func(context.Context) error) error {
 	return group.Wait()
 }
 
-// poll asks until the answer is yes.
 func poll(ctx context.Context, every time.Duration, isDone func() (bool, error)) error {
 	for {
 		if done, err := isDone(); done || err != nil {
@@ -72,7 +71,7 @@ func runRouter(
 	}
 	select {
 	case <-ctx.Done():
-		err := closeIt() // and the subscriber with it
+		err := closeIt()
 		return errors.Join(err, <-done)
 	case err := <-done:
 		return errors.Join(errEndedEarly, err)

@@ -40,7 +40,6 @@ create table by_hand_inbox (
 
 const insertByHand = `insert into by_hand_inbox (consumer, event_id) values ($1, $2) on conflict do nothing`
 
-// rememberID checks only the id.
 func rememberID(ctx context.Context, tx pgx.Tx, msg *message.Message) (isNew bool, err error) {
 	tag, err := tx.Exec(ctx, insertByHand, inboxConsumer, msg.UUID)
 	return tag.RowsAffected() == 1, err

@@ -23,7 +23,6 @@ const (
 // The business time is fixed, so that reading the clock is not measured.
 var occurredAt = time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
 
-// Every variant gets the same events.
 type corpus struct {
 	topic string
 	keys  int // 0: each event has its own key, like a signup

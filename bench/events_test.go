@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
@@ -111,27 +110,4 @@ func TestTallyOfATopic(t *testing.T) {
 	tally := tally{seen: make([]bool, 5), newest: map[string]int{}}
 	require.ErrorIs(t, tally.count(record(5)), errForeign, "of another run")
 	require.ErrorIs(t, tally.count(message.NewMessage("", nil)), errForeign, "of another program")
-}
-
-func TestRecordsAreLaidOutEvenly(t *testing.T) {
-	t.Parallel()
-	r := newRecords(4_000, 96, time.Now())
-	require.InDelta(t, 4_000*99/100, r.events, 10)
-	versions, partitions := map[string]int64{}, map[int32]int{}
-	for i, n := range r.numbers {
-		e := r.event(i)
-		if n == i {
-			versions[e.Key]++
-		}
-		require.Equal(t, versions[e.Key], e.Version, "new ones count up, redeliveries repeat the newest")
-		require.Equal(t, r.event(n), e, "a redelivery is the same event")
-	}
-	for i, key := range r.keys {
-		require.Equal(t, key, keyIn(int32(i%inboxPartitions), i))
-		partitions[int32(i%inboxPartitions)]++
-	}
-	require.Len(t, partitions, inboxPartitions)
-	for p, keys := range partitions {
-		require.Equal(t, 8, keys, p)
-	}
 }

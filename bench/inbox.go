@@ -36,14 +36,13 @@ type inboxBench struct {
 
 type inboxVariant struct {
 	part, name, label string
-	fast              bool   // in batches
-	checked           bool   // compares hashes and follows versions
-	table             string // of the ids
+	fast              bool // in batches
+	checked           bool // compares hashes and follows versions
+	table             string
 	// consume handles every record of the run at least once and returns when ctx ends.
 	consume func(ctx context.Context, c *consumption) error
 }
 
-// inboxVariants are shown and run in this order.
 var inboxVariants = []inboxVariant{
 	{"plain", "hand", "by hand, id alone", false, false, "by_hand_inbox", consumeIDs},
 	{"plain", "batch200", "ours, batch 200", true, false, "inbox", ourInbox(200, false)},
@@ -69,7 +68,7 @@ func newInbox(st *stage, plan inboxPlan) *benchmark {
 		}
 	}
 	return &benchmark{
-		stage: st, name: "inbox", title: "Inbox: ours and by hand on watermill-kafka", plan: plan, sheet: b.sheet,
+		stage: st, name: "inbox", plan: plan, sheet: b.sheet,
 		goals: []goal{
 			over("batch200_over_by_hand", "batch 200 over by hand", "batch200", "hand", 5),
 			over("batch200_versioned_over_by_hand", "the same, both with hash and version", "batch200_versioned",
@@ -96,7 +95,6 @@ type place struct {
 	offset    int64
 }
 
-// Each handler calls begin.
 func (c *consumption) begin() { c.once.Do(func() { c.began = time.Now() }) }
 
 // The domain's table has no unique constraint: it could prevent an effect that the check must count. Its position has

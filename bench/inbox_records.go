@@ -16,10 +16,10 @@ import (
 // Record i is a new event of key i % keys with its next version, or a redelivery of the key's newest event.
 type records struct {
 	keys     []string
-	base     time.Time // of the events
-	numbers  []int     // of each record's event: the record that had it first
+	base     time.Time
+	numbers  []int // of each record's event: the record that had it first
 	versions []int64
-	events   int // different ones
+	events   int
 }
 
 // One record in this many is a redelivery. The number is prime, so redeliveries cover all keys.
@@ -49,7 +49,6 @@ func newRecords(count, keys int, base time.Time) *records {
 	return r
 }
 
-// Every partition gets as many keys.
 func keyIn(partition int32, n int) string {
 	for try := 0; ; try++ {
 		key := fmt.Sprintf("member-%06d-%d", n, try)

@@ -68,7 +68,6 @@ func ourInbox(batch int, versioned bool) func(context.Context, *consumption) err
 	}
 }
 
-// consumeIDs checks only the id: insert on conflict, domain insert, commit.
 func consumeIDs(ctx context.Context, c *consumption) error { return c.byHand(ctx, rememberID) }
 
 // consumeChecked checks by hand the same as a strict consumer of ours: the payload's hash, the record's place, and that

@@ -23,7 +23,6 @@ const (
 	keenPoll = 5 * time.Millisecond
 )
 
-// events/s
 const loopRate = 1000
 
 type latencyPlan struct {
@@ -64,13 +63,13 @@ type openLoop struct {
 	// do makes event n and returns its name among the arrivals, when its transaction is committed.
 	do       func(ctx context.Context, n int) (event string, err error)
 	arrivals *arrivals[string]
-	done     int // events so far
+	done     int
 }
 
 type passage struct {
 	began     time.Time
-	due       []time.Duration // since began
-	events    []string        // in the order of due
+	due       []time.Duration
+	events    []string
 	committed []time.Time
 }
 

@@ -67,7 +67,7 @@ func cpuOf(pid int) (total float64, err error) {
 	for _, process := range processes {
 		stat, err := process.Stat()
 		switch {
-		case err != nil: // it ended in between
+		case err != nil:
 		case stat.PID == pid:
 			total += stat.CPUTime() + float64(stat.CUTime+stat.CSTime)/ticksPerSecond
 		case stat.PPID == pid:

@@ -38,7 +38,6 @@ type options struct {
 
 const defaultOut = "bench/results"
 
-// Run measures, prints the table and writes the results.
 func (o *options) Run(ctx context.Context, to *kong.Context) error {
 	b, err := o.benchmark()
 	if err != nil {
@@ -77,7 +76,7 @@ func (o *options) benchmark() (*benchmark, error) {
 
 // Only --out writes the result of a part or of a quick run.
 func (o *options) show(r *report, to io.Writer) error {
-	if err := r.print(to); err != nil {
+	if _, err := to.Write(r.table()); err != nil {
 		return err
 	}
 	dir, name := o.Out, r.Benchmark

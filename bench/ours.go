@@ -63,7 +63,6 @@ type ourPublisher struct {
 	events *arrivals[string]
 }
 
-// PublishAcked is the call of the relay.
 func (p ourPublisher) PublishAcked(
 	ctx context.Context, topic string, msgs ...*message.Message,
 ) (repeated bool, err error) {

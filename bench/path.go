@@ -39,7 +39,6 @@ type pathBench struct {
 	sheet *sheet
 }
 
-// The databases that those of a measurement are copies of.
 const (
 	customerTemplate     = "bench_customer"
 	notificationTemplate = "bench_notification"
@@ -66,7 +65,7 @@ func newPath(st *stage, plan pathPlan) *benchmark {
 		})
 	b := &pathBench{stage: st, plan: plan, sheet: newSheet(groups...)}
 	return &benchmark{
-		stage: st, name: "path", title: "From a signup to the other service's inbox: ours and stock Watermill", plan: plan,
+		stage: st, name: "path", plan: plan,
 		sheet: b.sheet, goals: append(latencyGoals("commit to inbox"), b.goals()...),
 		prepare: func(ctx context.Context) error {
 			return errors.Join(
@@ -135,7 +134,6 @@ func (b *pathBench) withSite(ctx context.Context, do func(site) error) error {
 	})
 }
 
-// latencyStep measures from commit to committed inbox under an open loop, then counts the effects.
 func (b *pathBench) latencyStep(name string, open func(context.Context, site, func(user string)) (line, error)) step {
 	return step{name, func(ctx context.Context) error {
 		return b.withSite(ctx, func(at site) error {

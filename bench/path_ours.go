@@ -26,7 +26,7 @@ type ourLine struct {
 	site
 	arrived func(user string)
 
-	open     chan struct{} // closed when there are commands
+	open     chan struct{}
 	commands *customer.Commands
 }
 
@@ -54,7 +54,6 @@ func (s site) environ(db *database, more ...string) []string {
 	}, more...)
 }
 
-// serve replaces the service's own parts.
 func serve[C eventing.Settings](
 	ctx context.Context, s eventing.Service[C], environ []string, setUp func(*eventing.Node, C) error,
 ) error {

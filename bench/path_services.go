@@ -113,8 +113,8 @@ type process struct {
 
 func (p *process) start() (err error) {
 	// Not CommandContext: withServices ends the processes itself, and a fault is not an end.
-	command := exec.Command(p.program, "serve")        //nolint:noctx // see above
-	command.Env, command.Stderr = p.environ, os.Stderr // its errors
+	command := exec.Command(p.program, "serve") //nolint:noctx // see above
+	command.Env, command.Stderr = p.environ, os.Stderr
 	if p.Process, err = child.Start(command, syscall.SIGKILL); err != nil {
 		return fmt.Errorf("start %s: %w", p.program, err)
 	}
@@ -241,7 +241,6 @@ func (b *pathBench) idle(ctx context.Context) error {
 const transactionsSQL = `
 select xact_commit + xact_rollback - sessions from pg_stat_database where datname = $1`
 
-// used has percent of a core, and statements.
 func (b *pathBench) used(ctx context.Context, s *services) (map[string]float64, error) {
 	used := map[string]float64{}
 	count := func(service string, db *database, processes [2]*process) error {

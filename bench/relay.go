@@ -17,7 +17,7 @@ import (
 )
 
 type relayPlan struct {
-	Backlog      int           // events to drain
+	Backlog      int
 	SmallBacklog int           // a smaller one, which stock drains faster
 	SignupFor    time.Duration // per variant
 	Latency      latencyPlan
@@ -71,7 +71,7 @@ func newRelay(st *stage, plan relayPlan) *benchmark {
 		},
 	}, latencyGoals("commit to ack")...)
 	return &benchmark{
-		stage: st, name: "relay", title: "Outbox and relay: ours and stock Watermill", plan: plan, sheet: b.sheet,
+		stage: st, name: "relay", plan: plan, sheet: b.sheet,
 		goals: goals,
 		prepare: func(ctx context.Context) error {
 			return b.migrate(ctx, outboxTemplate, migrations.Outbox, migrations.Customer)
@@ -105,12 +105,10 @@ type queuer interface {
 
 type opener func(*database) (variant, error)
 
-// 0 is stock's default.
 func stockPolling(every time.Duration) opener {
 	return func(db *database) (variant, error) { return newStock(db, every) }
 }
 
-// Without open the variant is nil.
 func (b *relayBench) with(ctx context.Context, open opener, do func(*database, variant) error) error {
 	return b.withCopy(ctx, outboxTemplate, func(db *database) error {
 		if open == nil {
@@ -132,7 +130,6 @@ func (b *relayBench) withOutboxAndTopic(
 	})
 }
 
-// Connecting the publisher is not part of do.
 func (b *relayBench) relaying(
 	ctx context.Context, v variant, events *arrivals[string], do func(context.Context) error,
 ) (err error) {
@@ -186,7 +183,6 @@ func (b *relayBench) drain(ctx context.Context, figure string, open opener, even
 	})
 }
 
-// Events in one transaction of the backlog.
 const fillBatch = 100
 
 func fill(ctx context.Context, db *database, v variant, c corpus, n int) error {

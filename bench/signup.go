@@ -19,7 +19,6 @@ type signup struct {
 	event            event.Event
 }
 
-// The Customer service has the same statement.
 const insertUserSQL = `
 insert into users (id, email, email_key, name, status, registered_at)
 values ($1, $2, $3, $4, $5, $6)

@@ -84,7 +84,6 @@ type database struct {
 	dsn  string
 }
 
-// The default of DATABASE_MAX_CONNECTIONS.
 const maxConns = "&pool_max_conns=40"
 
 // A new copy keeps a measurement from inheriting dead rows.

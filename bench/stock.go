@@ -122,21 +122,18 @@ type stockPublisher struct {
 	events *arrivals[string]
 }
 
-// Publish is the call of the Forwarder.
 func (p stockPublisher) Publish(topic string, msgs ...*message.Message) error {
 	err := p.Publisher.Publish(topic, msgs...)
 	noteTaken(p.events, msgs, err)
 	return err
 }
 
-// watermill-sql's publisher knows database/sql only.
 type pgxExecutor struct {
 	wsql.ContextExecutor                 // nil: the publisher calls ExecContext alone
 	ctx                  context.Context // the publisher passes Background
 	tx                   pgx.Tx
 }
 
-// ExecContext runs the insert under the transaction's context.
 func (e pgxExecutor) ExecContext(_ context.Context, query string, args ...any) (sql.Result, error) {
 	tag, err := e.tx.Exec(e.ctx, query, args...)
 	return rowCount(tag.RowsAffected()), err

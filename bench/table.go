@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -11,14 +10,13 @@ import (
 	"strings"
 )
 
-// Column widths; a line is at most 100 columns.
 const (
 	labelWidth = 43
 	valueWidth = 11
 	loadWidth  = 8
 )
 
-func (r *report) print(w io.Writer) error {
+func (r *report) table() []byte {
 	var t bytes.Buffer
 	for _, warning := range r.warnings() {
 		fmt.Fprintf(&t, "%s\n\n", warning)
@@ -37,8 +35,7 @@ func (r *report) print(w io.Writer) error {
 		fmt.Fprintf(&t, "%s=%s ", name, m.Settings[name])
 	}
 	t.WriteString("\n")
-	_, err := w.Write(t.Bytes())
-	return err
+	return t.Bytes()
 }
 
 func (g goal) print(t *bytes.Buffer) {

@@ -69,9 +69,9 @@ func (s *stage) verify(ctx context.Context, topic string, events int) error {
 
 type tally struct {
 	seen       []bool
-	newest     map[string]int // per key
-	distinct   int            // events of the run
-	inversions int            // first occurrences of a key out of order
+	newest     map[string]int
+	distinct   int // events of the run
+	inversions int // first occurrences of a key out of order
 }
 
 func (t *tally) count(m *message.Message) error {

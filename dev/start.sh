@@ -18,22 +18,11 @@ have() { command -v "$1" >/dev/null 2>&1; }
 
 need_go() {
 	have "$GO" || fail "Go is needed: https://go.dev/dl, or golang (brew, pacman, apk: go) of this system's package manager."
-	if [ -z "${HOME:-}" ] && { [ -z "${GOCACHE:-}" ] || [ -z "${GOPATH:-}${GOMODCACHE:-}" ]; }; then
-		fail "HOME is not set, so Go does not know where to keep what it compiles. Set it, for this command alone:
-  HOME=/some/folder make run"
-	fi
 	version=$("$GO" version | sed 's/.*go\([0-9]*\)\.\([0-9]*\).*/\1 \2/')
 	# From 1.21 on Go fetches the version that go.mod asks for; older ones do not understand the line.
 	[ "${version%% *}" -gt 1 ] || [ "${version##* }" -ge 21 ] ||
 		fail "$("$GO" version) is too old: 1.21 is the least, $(sed -n 's/^go //p' go.mod) is what go.mod asks for.
 See https://go.dev/dl."
-}
-
-need_room() { # FOLDER MEGABYTES
-	{ mkdir -p "$1" && [ -w "$1" ]; } 2>/dev/null ||
-		fail "$1 cannot be written. The program and its data go into this folder, compiled packages into GOCACHE."
-	free=$(df -Pk "$1" | awk 'NR == 2 { print int($4 / 1024) }')
-	[ "${free:-$2}" -ge "$2" ] || fail "Too little room: this start needs about $2 MB, and $1 has $free MB left."
 }
 
 need_docker() {
@@ -43,12 +32,9 @@ need_docker() {
 			fail "Docker is here, its $plugin plugin is not. Install docker-compose-v2 and docker-buildx or, with Docker's own
 packages, docker-compose-plugin and docker-buildx-plugin."
 	done
-	if ! server=$("$DOCKER" version --format '{{.Server.Version}}' 2>&1); then
-		case $server in
-		*'permission denied'*) fail "Docker does not let $(id -un) in: sudo usermod -aG docker $(id -un), then log in again." ;;
-		esac
-		fail "Docker does not answer: start it (sudo systemctl start docker, or Docker Desktop). make run needs none."
-	fi
+	server=$("$DOCKER" version --format '{{.Server.Version}}' 2>&1) ||
+		fail "Docker does not answer: $server
+Start it, or let $(id -un) use it (group docker). make run needs none."
 	[ "${server%%.*}" -ge 25 ] 2>/dev/null || fail "Docker $server is too old: the health checks need 25 or later."
 }
 
@@ -59,11 +45,7 @@ compile() {
 	case "${TWINBOX_EXAMPLES:+--examples} $*" in
 	*--examples*) [ ! -d examples/cmd/devstack ] || program=examples/cmd/devstack ;;
 	esac
-	need_room . 200
-	if [ ! -x bin/devstack ]; then
-		need_room "$("$GO" env GOCACHE)" 700
-		echo "Compiling, once: a minute or two. Later starts take seconds." >&2
-	fi
+	[ -x bin/devstack ] || echo "Compiling, once: a minute or two. Later starts take seconds." >&2
 	set -- "./$program"
 	[ ! -d cmd/twinbox ] || set -- "$@" ./cmd/twinbox
 	CGO_ENABLED=0 "$GO" build -v -o bin/ "$@" ||

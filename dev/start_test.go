@@ -31,7 +31,7 @@ esac`
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{bin: t.TempDir(), root: t.TempDir(), home: t.TempDir()}
-	for _, name := range []string{"sh", "sed", "awk", "df", "dirname", "mkdir", "chmod"} {
+	for _, name := range []string{"sh", "sed", "dirname", "mkdir", "chmod"} {
 		path, err := exec.LookPath(name)
 		require.NoError(t, err)
 		require.NoError(t, os.Symlink(path, filepath.Join(m.bin, name)))
@@ -83,28 +83,6 @@ func TestWhatIsMissingIsReportedWithTheRemedy(t *testing.T) {
 			"run", func(t *testing.T, m *machine) { m.has(t, "go", "echo go version go1.19.8 linux/amd64") },
 			[]string{"go1.19.8 linux/amd64 is too old", "1.21 is the least, 1.26.0 is what"},
 		},
-		"no HOME": {
-			"run", func(_ *testing.T, m *machine) { m.home = "" },
-			[]string{"HOME is not set", "HOME=/some/folder make run"},
-		},
-		"too little room": {
-			"run", func(t *testing.T, m *machine) {
-				m.has(t, "df", "echo Filesystem 1024-blocks Used Available; echo /dev/x 100 90 10240")
-			},
-			[]string{"Too little room: this start needs about 200 MB", "has 10 MB left"},
-		},
-		"a cache that cannot be written": {
-			"run", func(t *testing.T, m *machine) {
-				require.NoError(t, os.WriteFile(filepath.Join(m.home, "GOCACHE"), nil, 0o600))
-			},
-			[]string{"GOCACHE cannot be written"},
-		},
-		"a package that cannot be fetched": {
-			"run", func(t *testing.T, m *machine) {
-				m.has(t, "go", "case $1 in build) exit 1 ;; esac\n"+goProgram)
-			},
-			[]string{"Packages come from GOPROXY: "},
-		},
 		"no Docker": {
 			"containers", func(*testing.T, *machine) {}, []string{"needs Docker", "make run needs none"},
 		},
@@ -114,21 +92,11 @@ func TestWhatIsMissingIsReportedWithTheRemedy(t *testing.T) {
 			},
 			[]string{"its compose plugin is not", "docker-compose-v2", "docker-compose-plugin"},
 		},
-		"no buildx plugin": {
-			"containers", func(t *testing.T, m *machine) { m.has(t, "docker", `[ "$1" = compose ]`) },
-			[]string{"its buildx plugin is not", "docker-buildx"},
-		},
 		"no daemon": {
 			"containers", func(t *testing.T, m *machine) {
 				m.has(t, "docker", `[ "$2" = version ] || { echo "Cannot connect to the Docker daemon"; exit 1; }`)
 			},
-			[]string{"Docker does not answer", "start it"},
-		},
-		"no right to Docker": {
-			"containers", func(t *testing.T, m *machine) {
-				m.has(t, "docker", `[ "$2" = version ] || { echo "permission denied while trying to connect"; exit 1; }`)
-			},
-			[]string{"does not let ada in", "usermod"},
+			[]string{"Docker does not answer: Cannot connect", "Start it, or let ada use it"},
 		},
 		"an old Docker": {
 			"containers", func(t *testing.T, m *machine) { m.has(t, "docker", `[ "$2" = version ] || echo 24.0.7`) },

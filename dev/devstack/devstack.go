@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/internal/services"
 )
 
-// Commands are the subcommands.
 type Commands struct {
 	Run   RunCommand   `cmd:"" help:"Run the whole system: services, PostgreSQL, Kafka broker, mailbox."`
 	Kafka KafkaCommand `cmd:"" help:"Run a real Apache Kafka, one node, until it is stopped. Needs java and, once, mvn."`

@@ -173,38 +173,14 @@ func TestAnExtensionsFlagsAndCommands(t *testing.T) {
 func TestRun(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(testkit.Folder(t), "state")
-	args := []string{"run", "--dir", dir, "--set", "OUTBOX_POLL=100ms", "--set", "INBOX_BATCH=7"}
-	for _, part := range []string{"mailbox", "smtp", "kafka", "page", "extra-admin"} {
-		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
-	}
-	for _, s := range services.All() {
-		args = append(args, "--"+s.Name+"-admin-addr", "127.0.0.1:0")
-		if len(s.API) > 0 {
-			args = append(args, "--"+s.Name+"-addr", "127.0.0.1:0")
-		}
-	}
-	for _, setting := range stacktest.Patient() {
-		args = append(args, "--set", setting)
-	}
+	args := append(stacktest.Arguments(dir, services.All(), "page", "extra-admin"), "--set", "INBOX_BATCH=7")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	out := &untilSummary{done: cancel}
+	var shown string
+	out := &stacktest.Screen{Ready: func(text string) { shown = text; cancel() }}
 	var stderr bytes.Buffer
 	require.Equal(t, 0, run(ctx, args, out, &stderr, []local.Extension{newExtension()}), stderr.String())
-	require.Contains(t, out.text.String(), "Extra admin")
-	require.Regexp(t, `Page +http://page/127.0.0.1:0\n`, out.text.String())
+	require.Contains(t, shown, "Extra admin")
+	require.Regexp(t, `Page +http://page/127.0.0.1:0\n`, shown)
 	require.NotContains(t, stderr.String(), "level=", "no warnings")
-}
-
-type untilSummary struct {
-	text strings.Builder
-	done func()
-}
-
-func (u *untilSummary) Write(p []byte) (int, error) {
-	u.text.Write(p)
-	if strings.Contains(u.text.String(), "Ctrl-C") {
-		u.done()
-	}
-	return len(p), nil
 }

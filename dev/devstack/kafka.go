@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/dev/local/realkafka"
 )
 
-// KafkaCommand is "devstack kafka".
 type KafkaCommand struct {
 	Addr string `help:"Where the broker listens. Port 0 takes a free one." default:"127.0.0.1:9092"`
 	Data string `help:"Folder of its data, kept between runs." default:".twinbox/kafka-real"`

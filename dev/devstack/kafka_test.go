@@ -12,15 +12,6 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-func TestKafkaSaysWhatToInstall(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), []string{"kafka", "--addr", "127.0.0.1:0", "--data", t.TempDir()}, &stdout, &stderr, nil)
-	require.Equal(t, service.ExitFailure, code)
-	require.Contains(t, stderr.String(), "java 17 or newer is needed")
-	require.Empty(t, stdout.String())
-}
-
 func TestKafkaRunsUntilItIsStopped(t *testing.T) {
 	if os.Getenv("TWINBOX_TEST_KAFKA") != "real" {
 		t.Skip("TWINBOX_TEST_KAFKA is not \"real\"")

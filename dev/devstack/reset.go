@@ -9,7 +9,6 @@ import (
 	"example.com/twinbox/dev/local/filelock"
 )
 
-// ResetCommand is "devstack reset".
 type ResetCommand struct {
 	Dir string `arg:"" optional:"" help:"Folder of all state." default:".twinbox"`
 }
@@ -22,13 +21,13 @@ func (c *ResetCommand) Run() error {
 	for _, name := range locks {
 		path := filepath.Join(c.Dir, name)
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			continue // never used
+			continue
 		}
 		lock, err := filelock.Take(path)
 		if err != nil {
 			return fmt.Errorf("reset %s: %w; nothing was removed", c.Dir, err)
 		}
-		defer func() { _ = lock.Unlock() }() // its file is gone by then
+		defer func() { _ = lock.Unlock() }()
 	}
 	// The rename is one step: a system that starts during the removal gets a new folder.
 	removed := filepath.Clean(c.Dir) + ".removed"

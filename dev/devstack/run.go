@@ -16,11 +16,9 @@ import (
 	"example.com/twinbox/internal/services"
 )
 
-// RunCommand is "devstack run".
 type RunCommand struct {
 	Config local.Config `embed:""`
 
-	// Addresses has --NAME-addr and --NAME-admin-addr of each service.
 	Addresses kong.Plugins `embed:""`
 
 	Extensions kong.Plugins `embed:""`
@@ -29,7 +27,6 @@ type RunCommand struct {
 	extensions []local.Extension
 }
 
-// Run runs the stack until the context ends.
 func (c *RunCommand) Run(ctx context.Context, to *kong.Context) error {
 	if c.ByMake {
 		var stop func()
@@ -52,7 +49,6 @@ func (c *RunCommand) Run(ctx context.Context, to *kong.Context) error {
 	return local.Run(ctx, cfg)
 }
 
-// newAddresses points to a struct with the flags of the services' addresses.
 func newAddresses(all []eventing.Described) any {
 	var fields []reflect.StructField
 	add := func(flag, help, addr string) {

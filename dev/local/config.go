@@ -23,8 +23,7 @@ type Config struct {
 	Services map[string]Listen `kong:"-"`
 	// Extra are services in addition to the project's own.
 	Extra []eventing.Described `kong:"-"`
-	// Only has the names of the services to run. Empty: all.
-	Only []string `kong:"-"`
+	Only  []string             `kong:"-"`
 	// Programs start in this order when all services listen. They stop before the services, in reverse.
 	Programs []Program `kong:"-"`
 
@@ -40,16 +39,13 @@ type Config struct {
 	// Faults, if set, can break the ready stack. Each service is then a process.
 	Faults *Faults `kong:"-"`
 	// Out receives the summary, Err warnings, errors and progress. Default: both are discarded.
-	Out io.Writer `kong:"-"`
-	Err io.Writer `kong:"-"`
-	// Ready is called once, when all services are ready.
+	Out   io.Writer       `kong:"-"`
+	Err   io.Writer       `kong:"-"`
 	Ready func(Addresses) `kong:"-"`
 }
 
 type Extension struct {
-	// Flags points to a struct of flags of devstack run, with kong's tags.
-	Flags any
-	// Commands points to a struct of commands, with kong's tags.
+	Flags    any
 	Commands any
 	// Services are those that Add may add. Flags of devstack run have their addresses.
 	Services []eventing.Described
@@ -86,10 +82,10 @@ type Addresses struct {
 	Services      map[string]Listen
 	Programs      map[string]string // links by name, complete when the stack is ready
 	Mailbox, SMTP string
-	KafkaBrokers  string                        // separated by commas
-	Databases     map[string]string             // URLs for the superuser, by service
-	AdminToken    config.Secret                 // for all services, new at each start
-	Instances     map[string]*eventing.Instance // by name
+	KafkaBrokers  string
+	Databases     map[string]string // URLs for the superuser, by service
+	AdminToken    config.Secret     // for all services, new at each start
+	Instances     map[string]*eventing.Instance
 }
 
 // API returns the first API's address, "" before it listens.

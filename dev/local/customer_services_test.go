@@ -1,9 +1,7 @@
 package local
 
 import (
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,17 +48,4 @@ func TestWhatTheServicesAreGiven(t *testing.T) {
 		require.NotEmpty(t, values["ADMIN_TOKEN"], "it can be operated")
 		require.NotContains(t, values["ADMIN_TOKEN"], placeholderSecret)
 	}
-}
-
-func TestSummary(t *testing.T) {
-	t.Parallel()
-	var plain strings.Builder
-	at := Addresses{Services: map[string]Listen{"customer": {API: "0.0.0.0:8080"}}, Mailbox: "127.0.0.1:8025"}
-	at.Names, at.Programs = []string{"customer"}, map[string]string{"page": "http://x/y"}
-	h := &stack{at: at, cfg: Config{Out: &plain, Programs: []Program{{Name: "page", Title: "Page"}}}}
-	h.writeSummary(time.Second)
-	require.Regexp(t, `(?s)Page +http://x/y\n.*Customer API .*Mailbox .*Customer admin `,
-		plain.String())
-	require.Contains(t, plain.String(), "http://127.0.0.1:8080/openapi.json")
-	require.Contains(t, plain.String(), "    curl -XPOST 127.0.0.1:8080/")
 }

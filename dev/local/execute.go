@@ -19,7 +19,7 @@ func Execute(ctx context.Context, grammar any, args []string, stdout, stderr io.
 		kong.Exit(func(code int) { exit = code }), kong.BindTo(ctx, (*context.Context)(nil)))...)
 	command, err := parser.Parse(args)
 	switch {
-	case exit >= 0: // --help
+	case exit >= 0:
 		return exit
 	case err != nil:
 		err = UsageError(err.Error())

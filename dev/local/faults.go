@@ -22,7 +22,6 @@ type Faults struct {
 	parts map[string]*breakable
 }
 
-// Parts to interrupt, in addition to the services.
 const (
 	PartPostgres = "postgresql"
 	PartKafka    = "broker"

@@ -10,8 +10,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// ErrOrphaned is the cause of the context's end when the parent is gone.
-var ErrOrphaned = errors.New("the program that started this one has ended")
+var errOrphaned = errors.New("the program that started this one has ended")
 
 const parentPoll = 500 * time.Millisecond
 
@@ -27,7 +26,7 @@ func withParent(ctx context.Context, getppid func() int, every time.Duration) (_
 	watching.Go(func() {
 		for failure.Sleep(ctx, every) == nil {
 			if getppid() != parent {
-				cancel(ErrOrphaned)
+				cancel(errOrphaned)
 			}
 		}
 	})

@@ -19,7 +19,7 @@ func TestParentThatEnds(t *testing.T) {
 	require.NoError(t, ctx.Err())
 	parent.Store(1)
 	<-ctx.Done()
-	require.ErrorIs(t, context.Cause(ctx), ErrOrphaned)
+	require.ErrorIs(t, context.Cause(ctx), errOrphaned)
 }
 
 func TestParentThatStays(t *testing.T) {

@@ -58,7 +58,6 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return h.group.Wait()
 }
 
-// announceStop answers the first Ctrl-C. stopped reports the end of that stop.
 func (h *stack) announceStop(ctx context.Context) (stopped func()) {
 	announced := make(chan struct{})
 	unwatch := context.AfterFunc(ctx, func() {

@@ -56,7 +56,6 @@ func (l *logs) close() error {
 	return errors.Join(errs...)
 }
 
-// screen takes one line at a time, from all parts.
 type screen struct {
 	verbose bool
 

@@ -27,7 +27,7 @@ type stack struct {
 	folder   *folder
 	logs     *logs
 	group    *service.Group
-	faults   *Faults // never nil
+	faults   *Faults
 	at       Addresses
 	awaited  atomic.Value // what the start waits for
 }

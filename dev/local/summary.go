@@ -16,7 +16,7 @@ func (h *stack) writeSummary(took time.Duration) {
 	b.WriteString("\n")
 	writeSignUp(&b, h.at)
 	b.WriteString("  Ctrl-C stops everything; the data stays for the next start.\n\n")
-	_, _ = io.WriteString(h.cfg.Out, b.String()) // a screen that is gone stops nothing
+	_, _ = io.WriteString(h.cfg.Out, b.String())
 }
 
 func (h *stack) summaryRows() (rows [][2]string) {

@@ -27,7 +27,6 @@ type commands struct {
 	Serve ServeCommand `cmd:"" hidden:""`
 }
 
-// DemoCommand is "devstack demo".
 type DemoCommand struct {
 	Rate   float64       `help:"Sign-ups a second." default:"20"`
 	For    time.Duration `help:"How long people sign up." default:"25s"`
@@ -37,7 +36,6 @@ type DemoCommand struct {
 	ByMake bool `help:"Stop when the program that started this one is gone." hidden:"" env:"-"`
 }
 
-// Help is shown after the command's own line.
 func (DemoCommand) Help() string {
 	return "Starts a system of its own in a temporary folder, each service a process, signs people up, breaks what it " +
 		"is told to break, and ends with the verdict of all services: 0 when nothing is lost, doubled, altered, invented " +
@@ -50,10 +48,8 @@ var demoSettings = []string{
 	"MAIL_LEASE=10s", "MAIL_HEARTBEAT=2s", "MAIL_POLL=250ms", "INBOX_RETRY_MIN=100ms", "INBOX_RETRY_MAX=1s",
 }
 
-// maxRate is more than a person can look at.
 const maxRate = 1000
 
-// Run runs the system and the demonstration on it.
 func (c *DemoCommand) Run(ctx context.Context, to *kong.Context) (err error) {
 	if c.Rate <= 0 || c.Rate > maxRate || c.For < time.Second || c.Outage < 0 {
 		return local.UsageError("--rate is above 0 and at most 1000, --for at least 1s, --outage not below 0")

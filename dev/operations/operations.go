@@ -18,7 +18,6 @@ type flags struct {
 	ConsoleAddr string `help:"Operators' page, loopback only." default:"127.0.0.1:8090"`
 }
 
-// Extension adds the operations to devstack.
 func Extension() local.Extension {
 	flags := &flags{}
 	return local.Extension{

@@ -25,29 +25,18 @@ import (
 func TestOperationsOfARunningSystem(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(testkit.Folder(t), "state")
-	args := []string{"run", "--dir", dir}
-	for _, s := range services.All() {
-		args = append(args, "--"+s.Name+"-admin-addr", "127.0.0.1:0")
-		if len(s.API) > 0 {
-			args = append(args, "--"+s.Name+"-addr", "127.0.0.1:0")
-		}
-	}
-	for _, part := range []string{"console", "mailbox", "smtp", "kafka"} {
-		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
-	}
-	for _, setting := range stacktest.Patient() {
-		args = append(args, "--set", setting)
-	}
+	args := stacktest.Arguments(dir, services.All(), "console")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	shop := local.Extension{Add: func(cfg *local.Config) {
 		cfg.Extra = []eventing.Described{stacktest.Service("shop").Describe()}
 	}}
-	out, stderr, code := make(screen), &strings.Builder{}, make(chan int, 1)
+	ready, stderr, code := make(chan string, 1), &strings.Builder{}, make(chan int, 1)
+	out := &stacktest.Screen{Ready: func(text string) { ready <- text }}
 	go func() { code <- devstack.Run(ctx, args, out, stderr, shop) }()
 	var shown string
 	select {
-	case shown = <-out:
+	case shown = <-ready:
 	case <-code:
 		require.Fail(t, "it has ended", stderr)
 	}
@@ -69,11 +58,4 @@ func TestOperationsOfARunningSystem(t *testing.T) {
 	_, err = client.ReadOperators(dir)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.NotContains(t, stderr.String(), "level=", "no warnings")
-}
-
-type screen chan string
-
-func (s screen) Write(p []byte) (int, error) {
-	s <- string(p)
-	return len(p), nil
 }

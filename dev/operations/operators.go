@@ -25,7 +25,6 @@ func systemOf(ctx context.Context, at local.Addresses) (system verify.System, er
 	return system, nil
 }
 
-// A reader of this file sees all of it or none.
 func writeOperators(at local.Addresses) (file string, err error) {
 	system, err := systemOf(context.Background(), at)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// Config is the forwarder's configuration from the environment.
 type Config struct {
 	AdminAddr    string `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8121" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
 	ReceiverAddr string `env:"RECEIVER_ADDR" doc:"listener of a receiver to try the forwarder with: POST takes what is sent, GET shows it; not set: none"`
@@ -35,7 +34,6 @@ type Config struct {
 
 var isWeb = regexp.MustCompile(`^https?://[^/]`)
 
-// Rules returns the cross checks.
 func (c Config) Rules() []config.Rule {
 	return []config.Rule{{
 		Variable: "FORWARD_URL", Holds: c.URL != "" || c.ReceiverAddr != "",

@@ -26,7 +26,6 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// Program is its command line.
 var Program = service.Program[Config]{Name: "forwarder", Settings: Config.settings, Serve: Run}
 
 // Run forwards until ctx is cancelled. A missing Kafka or NATS is an error at the start only: it waits for later

@@ -1,10 +1,8 @@
 package forwarder
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,11 +12,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/ThreeDotsLabs/watermill/message/router/middleware"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/config"
@@ -308,36 +304,6 @@ func TestNoAnswerIsADeliveryThatFailed(t *testing.T) {
 	require.True(t, isDelivery(err))
 	require.NotEqual(t, failure.Permanent, failure.Classify(err))
 	require.False(t, isDelivery(failure.AsTransient(kv.ErrUnavailable)))
-}
-
-func TestThePausesDoubleFromTheFirst(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := &forwarder{cfg: Config{MaxAttempts: 4, RetryMin: time.Second}, log: slog.New(slog.DiscardHandler)}
-		began, at := time.Now(), []float64{}
-		_, err := f.retry(func(*message.Message) ([]*message.Message, error) {
-			at = append(at, time.Since(began).Seconds())
-			return nil, errors.New("no answer")
-		})(message.NewMessage("uuid-1", nil))
-		require.Error(t, err)
-		require.InDeltaSlice(t, []float64{0, 1, 3, 7}, at, 7.0/5, "after 1 s, 2 s and 4 s, each up to a fifth more or less")
-	})
-}
-
-// The headers of a dead event come back with it.
-func TestADeadEventThatIsSentAgainIsNotGivenUp(t *testing.T) {
-	t.Parallel()
-	to, log := newSite(t, nil), &bytes.Buffer{}
-	h := newHouse(t, to.URL)
-	h.log = slog.New(slog.NewTextHandler(log, nil))
-	e := inboxtest.NewEvent()
-	msg := e.Message()
-	msg.Metadata.Set(middleware.ReasonForPoisonedKey, "the receiver answered 500")
-	require.NoError(t, h.sender.Publish(h.cfg.Topic, msg))
-	_, stop := h.run(t)
-	to.await(t, e.ID, 1)
-	stop()
-	require.NotContains(t, log.String(), "given up")
 }
 
 func TestTheReceiverShowsWhatCame(t *testing.T) {

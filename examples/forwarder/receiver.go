@@ -15,7 +15,6 @@ type receiver struct {
 	received []received
 }
 
-// received is one event that arrived.
 type received struct {
 	IdempotencyKey string    `json:"idempotency_key"`
 	Type           string    `json:"type"`

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Service is Hello.
 var Service = eventing.Service[Config]{
 	Name:       "hello",
 	Source:     contract.SourceHello,
@@ -34,7 +33,6 @@ var openAPI []byte
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations lists the migrations of Hello's database, in their order.
 func Migrations() []migrations.Set {
 	return []migrations.Set{
 		migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Folder("hello", files, "migrations"),

@@ -18,7 +18,6 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Service is Ledger.
 var Service = eventing.Service[Config]{
 	Name:       "ledger",
 	Source:     contract.SourceLedger,
@@ -38,7 +37,6 @@ var openAPI []byte
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations lists the migrations of Ledger's database, in their order.
 func Migrations() []migrations.Set {
 	return []migrations.Set{
 		migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Folder("ledger", files, "migrations"),

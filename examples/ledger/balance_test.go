@@ -1,13 +1,9 @@
 package ledger
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
-	"net"
 	"net/http"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +16,7 @@ import (
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/servicetest"
 )
 
 func (b *bundle) funded(t *testing.T, credits ...int64) (account.ID, []event.Event) {
@@ -188,72 +185,14 @@ func TestWhatCannotBeAppliedIsGivenUpAtOnce(t *testing.T) {
 	}
 }
 
-// No rule can see it from one event: the account's history is wrong.
-func TestABalanceBelowZeroIsGivenUp(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	c := newConsumer(t, b.pool)
-	id := b.opened(t)
-	b.move(t, id, "credits", 10, "").requireState(t, 10, 2)
-	b.move(t, id, "debits", 10, `,"expected_version":2`).requireState(t, 0, 3)
-	events := b.published(t, id)
-	c.deliver(t, events[:2]...)
-	events[2].Data = fmt.Appendf(nil,
-		`{"account_id":%q,"amount":11,"currency":"EUR","debited_at":"2026-01-02T03:04:05Z"}`, id)
-	require.Equal(t, []inbox.Outcome{inbox.Dead}, c.deliver(t, events[2]))
-	require.EqualValues(t, 1, b.count(t, `select count(*) from dead_letter where class = 'permanent' and attempts = 1`))
-	read, err := readBalance(t.Context(), b.pool, id)
-	require.NoError(t, err)
-	require.EqualValues(t, 10, read.Balance)
-}
-
-// The pause doubles from one second up to its maximum.
-func TestADatabaseThatIsAwayIsTriedWithoutLimit(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	id, events := b.funded(t, 1)
-	const failures = 40
-	var pauses []time.Duration
-	away := false
-	cfg := b.pool.Config()
-	dial := cfg.ConnConfig.DialFunc
-	cfg.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if away {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-		}
-		return dial(ctx, network, addr)
-	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	c := newConsumer(t, pool, func(cfg *inbox.Config) {
-		cfg.RetryMin, cfg.RetryMax, cfg.MaxAttempts = 0, 0, 2 // the pauses are the defaults
-	})
-	c.wait = func(d time.Duration) error {
-		pauses = append(pauses, d)
-		away = len(pauses) < failures
-		return nil
-	}
-	c.deliver(t, events[0])
-	away = true
-	pool.Reset()
-	c.deliver(t, events[1])
-	require.Len(t, pauses, failures)
-	for i, pause := range pauses {
-		want := min(time.Second<<min(i, 10), 30*time.Second)
-		require.InDelta(t, want, pause, float64(want)/5, "pause %d", i)
-	}
-	b.requireRead(t, id, 1, 2)
-	require.Zero(t, b.count(t, `select count(*) from dead_letter`))
-}
-
 func TestMovementsHaveTheirEffectOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, one := b.funded(t, 1, 20, 300)
 	_, other := b.funded(t, 4000)
+	consumer := servicetest.Consumer(t, Service.Describe(), balanceConsumer)
 	inboxtest.RequireIdempotent(t, inboxtest.Idempotence{
-		Handlers:   func(*pgxpool.Pool) inboxtest.Handlers { return balanceEvents() },
+		Handlers:   func(*pgxpool.Pool) inboxtest.Handlers { return consumer.Handlers },
 		Migrations: Migrations(), Configure: inboxtest.Strict,
 		Events: slices.Concat(one, other), Tables: []string{"account_balance", "inbox_key"},
 	})

@@ -11,9 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/examples/ledger/account"
-	"example.com/twinbox/examples/ledger/contract"
-	"example.com/twinbox/internal/outbox"
-	"example.com/twinbox/test/testkit"
 )
 
 var background = context.Background()
@@ -172,31 +169,6 @@ func TestOfRacingCommandsOnOneVersionOneHappens(t *testing.T) {
 		require.EqualValues(t, writers-1, lost.Load())
 	}
 	b.requireWritten(t, id, 1000-10*rounds, 2+rounds)
-}
-
-func TestARaceThatStaysLostIsAConflict(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	id := b.opened(t)
-	b.commands.Attempts = 1
-	before := b.stored(t)
-	faster, err := b.pool.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = outbox.LockKey(t.Context(), faster, contract.TopicAccounts, string(id))
-	require.NoError(t, err)
-	slower := make(chan answer, 1)
-	go func() { slower <- b.move(t, id, "credits", 1, "", "Idempotency-Key", "k") }()
-	testkit.Until(t, func() bool {
-		return b.count(t, `select count(*) from pg_stat_activity
-			where datname = current_database() and wait_event_type = 'Lock'`) == 1
-	})
-	_, err = faster.Exec(t.Context(), `update outbox_key set version = version + 1 where key = $1`, string(id))
-	require.NoError(t, err)
-	require.NoError(t, faster.Commit(t.Context()))
-	a := <-slower
-	require.Equal(t, http.StatusConflict, a.Status)
-	require.Equal(t, "version_mismatch", a.Code(t))
-	require.Equal(t, before, b.stored(t))
 }
 
 // An operator may raise a version by hand.

@@ -25,7 +25,6 @@ type consumer struct {
 	next    message.HandlerFunc
 	replays *inbox.Replayer
 	offset  int64
-	wait    func(d time.Duration) error // replaces the wait
 
 	mu   sync.Mutex // a delivery and the events it resumes may end at the same time
 	seen []inbox.Outcome
@@ -42,28 +41,17 @@ func (h host) Handled(_ event.Event, outcome inbox.Outcome) {
 	h.consumer.seen = append(h.consumer.seen, outcome)
 }
 
-func (h host) Wait(ctx context.Context, failure error, d time.Duration) error {
-	if h.consumer.wait != nil {
-		return h.consumer.wait(d)
-	}
-	return h.Standalone.Wait(ctx, failure, d)
-}
-
-// newConsumer retries without pauses unless configured otherwise.
-func newConsumer(t require.TestingT, pool *pgxpool.Pool, configure ...func(*inbox.Config)) *consumer {
+// newConsumer retries without pauses.
+func newConsumer(t require.TestingT, pool *pgxpool.Pool) *consumer {
 	events, err := contract.Load()
 	require.NoError(t, err)
 	shipped := balances()
 	c := &consumer{next: shipped.Handlers.HandleMessage}
-	cfg := inbox.Config{
+	c.in, err = inbox.New(inbox.Config{
 		Consumer: shipped.Name, Pool: pool, Accepts: shipped.Accepts, Validate: events.Validate, Order: shipped.Order,
 		HandlerTimeout: time.Minute, RetryMin: time.Millisecond, RetryMax: 2 * time.Millisecond,
 		Host: host{consumer: c}, Log: slog.New(slog.DiscardHandler),
-	}
-	for _, set := range configure {
-		set(&cfg)
-	}
-	c.in, err = inbox.New(cfg)
+	})
 	require.NoError(t, err)
 	c.replays = inbox.NewReplayer(c.in, c.next)
 	return c

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Movement is a credit or a debit.
 type Movement struct {
 	Key      string // of the request, for its retries; empty: none
 	Account  account.ID

@@ -22,7 +22,6 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Service is Order.
 var Service = eventing.Service[Config]{
 	Name:       "order",
 	Source:     contract.SourceOrder,
@@ -41,7 +40,6 @@ var openAPI []byte
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations lists the migrations of Order's database, in their order.
 func Migrations() []migrations.Set {
 	return []migrations.Set{
 		migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Lease,

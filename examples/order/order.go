@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// Status is the state of an order.
 type Status string
 
 // An order is paid or cancelled once, and stays so.
@@ -77,7 +76,6 @@ func lock(ctx context.Context, tx pgx.Tx, id string) (Order, error) {
 	return read(ctx, tx, id)
 }
 
-// querier is a pool or a transaction.
 type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }

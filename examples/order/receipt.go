@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// handlerReceipt names the leases of receipts.
 const handlerReceipt = "mail.receipt"
 
 // receipts mails receipts: the effect of a lease, at most once unless MAIL_ON_UNCERTAIN allows more. Several processes

@@ -8,7 +8,6 @@ import (
 
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/lease"
-	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 )
@@ -29,22 +28,4 @@ func TestOldReceiptsArePurged(t *testing.T) {
 	require.NoError(t, mails.Purge(t.Context()))
 	require.Equal(t, 1, s.count(t, `select count(*) from receipt join lease using (event_id) where state = 'pending'`))
 	require.Equal(t, 1, s.count(t, `select count(*) from receipt`))
-}
-
-func TestWhyReceiptsWait(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	require.Equal(t, inbox.Applied, s.consume(t, told(t, newPayment(s.place(t), price))))
-	why := mail.Why(s.pool, handlerReceipt, nil)
-	causes, err := why(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, causes, "a receipt that is owed waits for no operator")
-	_, err = s.pool.Exec(t.Context(), `update lease set state = 'uncertain', attempts = 1, ended_at = clock_timestamp()`)
-	require.NoError(t, err)
-	causes, err = why(t.Context())
-	require.NoError(t, err)
-	require.Len(t, causes, 1)
-	require.Equal(t, "mail_uncertain", causes[0].Code)
-	require.Equal(t, "1 mail may have been sent or not.", causes[0].What)
-	require.Equal(t, "twinbox mail list --state uncertain", causes[0].Command)
 }

@@ -21,7 +21,6 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Service is Payments.
 var Service = eventing.Service[Config]{
 	Name:       "payments",
 	Source:     contract.SourcePayments,
@@ -40,7 +39,6 @@ var openAPI []byte
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations lists the migrations of the Payments database, in their order.
 func Migrations() []migrations.Set {
 	return []migrations.Set{
 		migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Folder("payments", files, "migrations"),

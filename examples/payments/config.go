@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// Config is the configuration of Payments from the environment.
 type Config struct {
 	HTTPAddr       string        `env:"HTTP_ADDR" envDefault:"127.0.0.1:8102" format:"listen" doc:"listener of the Payments API"`
 	AdminAddr      string        `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8103" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
@@ -19,15 +18,12 @@ type Config struct {
 	eventing.Config
 }
 
-// Listeners returns the addresses of the API and of the operators' listener.
 func (c Config) Listeners() service.Listeners {
 	return service.Listeners{Admin: c.AdminAddr, API: c.HTTPAddr}
 }
 
-// Topics returns the topics this service writes to.
 func (c Config) Topics() []kafka.Topic { return c.Config.Topics(contract.TopicPayments) }
 
-// Rules returns the cross checks, those of all services first.
 func (c Config) Rules() []config.Rule {
 	return c.APIRules(c.RequestTimeout)
 }

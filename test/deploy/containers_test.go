@@ -78,7 +78,7 @@ func TestUp(t *testing.T) {
 	require.True(t, worked, said)
 	all := strings.Join(asked, "\n")
 	require.Contains(t, all, "\ncompose build\n")
-	require.Regexp(t, `(?s)compose run --rm --no-TTY setup-a\ncompose run --rm --no-TTY setup-b\n.*`+
+	require.Regexp(t, `(?s)compose pull .*\ncompose run --rm --no-TTY setup-a\ncompose run --rm --no-TTY setup-b\n.*`+
 		upCommand+`postgres customer\n`, all)
 	require.Contains(t, all, "\ncompose rm --force setup-a setup-b\n", "compose restart would run them too early")
 	require.Contains(t, said, "  customer      127.0.0.1:18080 127.0.0.1:8081\n")
@@ -189,15 +189,6 @@ restart*) touch restarted;;
 	require.True(t, worked, said)
 	require.Contains(t, asked, "restart twinbox-kafka-1")
 	require.Contains(t, asked, "compose run --rm --no-TTY setup-b")
-}
-
-func TestUpPullsBeforeTheJobs(t *testing.T) {
-	t.Parallel()
-	said, asked, worked := newEngine(t, `
-"compose pull"*) echo "manifest for mailpit not found"; exit 1;;`).runs(t, nil, "up")
-	require.False(t, worked)
-	require.Contains(t, said, "manifest for mailpit not found")
-	require.NotContains(t, strings.Join(asked, "\n"), "compose run")
 }
 
 func TestUpStopsAtAJobThatFails(t *testing.T) {

@@ -8,13 +8,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/test/crashtest"
@@ -108,8 +112,8 @@ func workerCrashes(t *testing.T) {
 
 func projectionCrashes(t *testing.T) {
 	h := newStack(t)
-	event := healthy()
-	h.lay(t, event)
+	person := healthy()
+	h.lay(t, person)
 	for _, row := range []struct {
 		when, point string
 		profile     bool
@@ -120,12 +124,12 @@ func projectionCrashes(t *testing.T) {
 	} {
 		armed := h.spawn(t, customerService, row.point)
 		require.EqualError(t, armed.Wait(t), crashtest.Killed, row.when)
-		require.Equal(t, row.profile, h.hasProfile(t, event.id()), row.when)
+		require.Equal(t, row.profile, h.hasProfile(t, person.id()), row.when)
 	}
 	stop := h.start(t, customerService)
 	h.awaitRead(t, "customer.profile", 1)
 	stop()
-	require.True(t, h.hasProfile(t, event.id()))
+	require.True(t, h.hasProfile(t, person.id()))
 	require.Equal(t, 1, count(t, h.customerDB, `select count(*) from inbox where consumer = 'customer.profile'`))
 	require.Zero(t, count(t, h.customerDB, `select count(*) from dead_letter`))
 }
@@ -147,20 +151,9 @@ func shuffledVersions(t *testing.T) {
 		"one event of each version is applied, the others are stale")
 }
 
+// A table refuses a contact and the mail server refuses a mail, until the operator acts.
 func failedUntilMended(t *testing.T) {
 	h := newStack(t)
-	h.failUntilMended(t, func(deadLetter string) {
-		execute(t, h.notificationDB, statementOf(t, "Replay a dead letter", ":id", deadLetter,
-			":'by'", "'ada'", ":'reason'", "'the table is mended'"))
-	}, func(mail string) {
-		execute(t, h.notificationDB, statementOf(t, "Send a mail again", ":'id'", "'"+mail+"'",
-			":'by'", "'ada'", ":'reason'", "'the mailbox has room'"))
-	})
-}
-
-// failUntilMended has a table refuse a contact and the mail server refuse a mail, until the operator acts.
-func (h *stack) failUntilMended(t *testing.T, replay, resend func(id string)) {
-	t.Helper()
 	h.notificationEnv = append(h.notificationEnv,
 		"INBOX_MAX_ATTEMPTS=3", "MAIL_MAX_ATTEMPTS=3", "MAIL_RETRY_MIN=10ms", "MAIL_RETRY_MAX=40ms")
 	server := startPost(t)
@@ -181,7 +174,8 @@ func (h *stack) failUntilMended(t *testing.T, replay, resend func(id string)) {
 	require.Zero(t, count(t, h.notificationDB, `select count(*) from contact`))
 
 	execute(t, h.notificationDB, `drop trigger refuse on contact`)
-	replay(h.text(t, `select id::text from dead_letter where version = 1`))
+	execute(t, h.notificationDB, statementOf(t, "Replay a dead letter", ":'by'", "'ada'", ":'reason'", "'mended'",
+		":id", h.text(t, `select id::text from dead_letter where version = 1`)))
 	testkit.Until(t, func() bool {
 		return count(t, h.notificationDB, `select count(*) from contact where name = 'Countess' and version = 2`) == 1
 	}, "in order, once")
@@ -191,7 +185,8 @@ func (h *stack) failUntilMended(t *testing.T, replay, resend func(id string)) {
 		"the mail is given up after three attempts")
 	require.Zero(t, server.taken.Load())
 	server.isFull.Store(false)
-	resend(h.text(t, `select id::text from mail`))
+	execute(t, h.notificationDB, statementOf(t, "Send a mail again", ":'by'", "'ada'", ":'reason'", "'mended'",
+		":'id'", "'"+h.text(t, `select id::text from mail`)+"'"))
 	testkit.Until(t, func() bool {
 		return count(t, h.notificationDB, `select count(*) from lease where state = 'done'`) == 1
 	}, "the mail that was put back is sent")
@@ -227,6 +222,23 @@ func registryOutage(t *testing.T) {
 	require.True(t, slices.ContainsFunc(customer.log.lines(), func(l line) bool {
 		return l.Msg == "dependency is down" && l.Dependency == gone.name
 	}), "the log says so")
+}
+
+// life has the events of a person by their versions.
+func life(t *testing.T, id domain.UserID) map[int64]*message.Message {
+	t.Helper()
+	at := time.Now().UTC()
+	events := map[int64]event.Ruled{
+		1: domain.UserRegistered{UserID: id, Email: domain.Email(id + "@example.org"), Name: "Ada", RegisteredAt: at},
+		2: domain.UserRenamed{UserID: id, Name: "Countess", RenamedAt: at},
+		3: domain.EmailVerified{UserID: id, Email: domain.Email(id + "@example.org"), VerifiedAt: at},
+		4: domain.UserRenamed{UserID: id, Name: "Lovelace", RenamedAt: at},
+	}
+	life := make(map[int64]*message.Message, len(events))
+	for version, e := range events {
+		life[version] = contracttest.Event(t, e, version).Message()
+	}
+	return life
 }
 
 // awaitRead counts records with any outcome, once the group has committed them.

@@ -75,21 +75,6 @@ func TestABrokerLosesPower(t *testing.T) {
 	requireHealedBroker(t, h, customer)
 }
 
-func TestABrokerLosesPowerUnderLoad(t *testing.T) {
-	t.Parallel()
-	b := startBroker(t, realkafka.Config{})
-	h, customer, _ := withTwo(t, []string{b.addr()})
-	crowd := h.populate(t, "a")
-	crowd.await(t, 60)
-	flushed := b.flushed(t, contract.TopicUsers)
-	h.awaitHandled(t, 10)
-	b.losePower(t, flushed)
-	crowd.await(t, 60)
-	crowd.goHome()
-	h.requireWhole(t, 1)
-	requireHealedBroker(t, h, customer)
-}
-
 func TestALeaderIsElectedThatLacksRecords(t *testing.T) {
 	t.Parallel()
 	brokers := startThree(t)

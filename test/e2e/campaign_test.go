@@ -60,7 +60,7 @@ type campaign struct {
 	random   *rand.Rand
 	began    time.Time
 
-	crowds   []*regulars
+	crowds   []*crowd
 	crowded  int // how often people came
 	accepted []acceptance
 	lost     []span // in which commits were lost
@@ -191,7 +191,7 @@ func (c *campaign) populate(t *testing.T) {
 	c.crowded++
 	for _, r := range c.services[customerService] {
 		most := min(2+*campaignEvents/10_000, 8) // people at one replica
-		crowd := &regulars{
+		crowd := &crowd{
 			person: &client{base: "http://" + r.api, http: &http.Client{
 				Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: most},
 			}},
@@ -301,12 +301,7 @@ func (c *campaign) say(format string, args ...any) {
 // missing.
 func (c *campaign) requireKept(t *testing.T) {
 	t.Helper()
-	events, _ := c.logged(t, contract.TopicUsers)
-	known := map[said]bool{}
-	for _, is := range events {
-		known[is] = true
-	}
-	gone := slices.DeleteFunc(slices.Clone(c.accepted), func(a acceptance) bool { return known[a.said] })
+	gone := c.stack.lost(t, contract.TopicUsers, c.accepted)
 	unexcused := slices.DeleteFunc(slices.Clone(gone), func(a acceptance) bool {
 		return slices.ContainsFunc(c.lost, func(s span) bool { return !a.at.Before(s.from) && !a.at.After(s.to) })
 	})

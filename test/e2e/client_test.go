@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
@@ -18,8 +17,6 @@ import (
 )
 
 type assertCollect = assert.CollectT
-
-const patience = 60 * time.Second
 
 type client struct {
 	base string

@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/test/crashtest"
-	"example.com/twinbox/test/testkit"
 )
 
 // Each step has the crash points right after it. See the table "if it dies here" in the README.
@@ -65,24 +64,6 @@ func TestTheStoryWithAProcessThatDies(t *testing.T) {
 			h.requireTold(t)
 		})
 	}
-}
-
-// A sender that dies after the server's yes and before its own commit cannot know the outcome.
-func TestAnUncertainMailIsParked(t *testing.T) {
-	inProcess(t)
-	h := newStack(t)
-	h.start(t, customerService)
-	armed := h.spawn(t, notificationService, "smtp.accepted")
-	h.client().signUp(t)
-	require.EqualError(t, armed.Wait(t), crashtest.Killed)
-	require.Len(t, h.box.Messages(), 1)
-	h.endMailLeases(t)
-	stop := h.start(t, notificationService)
-	testkit.Until(t, func() bool {
-		return count(t, h.notificationDB, `select count(*) from lease where state = 'uncertain'`) == 1
-	})
-	stop()
-	require.Len(t, h.box.Messages(), 1)
 }
 
 type role struct {

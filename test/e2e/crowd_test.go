@@ -1,98 +1,84 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
-	"example.com/twinbox/test/servicetest"
 	"example.com/twinbox/test/testkit"
 )
 
+// crowd signs up and renames until it goes home.
 type crowd struct {
 	person *client
+	habits habits
 	stop   context.CancelFunc
 	ended  sync.WaitGroup
+	taken  atomic.Int64 // requests
 
-	mu      sync.Mutex
-	ids     []string
-	refused int
-	strange []string // answers that no client should get
+	mu       sync.Mutex
+	accepted []acceptance
+	refused  int
+	strange  []string // answers that no client should get while all services run
 }
 
-const (
-	people     = 4
-	signupEach = 100 * time.Millisecond
-)
+// habits are how many people there are, how often each renames, the pause behind a request that was taken, and how
+// many requests they make together.
+type habits struct {
+	people, renames int
+	pause           time.Duration
+	most            int64
+}
 
-func (h *stack) gather(t *testing.T) *crowd {
+// said is a version of a key.
+type said struct {
+	key     string
+	version int64
+}
+
+// acceptance is an accepted event, and when a person heard of it.
+type acceptance struct {
+	said
+	at time.Time
+}
+
+// populate separates the addresses of two crowds by name.
+func (h *stack) populate(t *testing.T, name string) *crowd {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	c := &crowd{person: h.client(), stop: stop}
-	c.person.http.Timeout = patience
-	for n := range people {
-		c.ended.Go(func() {
-			for i := 0; ctx.Err() == nil; i++ {
-				c.signUp(ctx, fmt.Sprintf("p%d-%d", n, i))
-			}
-		})
-	}
-	t.Cleanup(func() {
-		stop()
-		c.ended.Wait()
-	})
+	c := &crowd{person: h.client(), habits: habits{4, 3, 60 * time.Millisecond, 5000}}
+	c.come(t, name)
 	return c
 }
 
-// signUp also repeats after goHome: the service may have accepted a request whose answer was lost.
-func (c *crowd) signUp(ctx context.Context, name string) {
-	tick := time.NewTicker(signupEach)
-	defer tick.Stop()
-	body := fmt.Sprintf(`{"email":"%s@example.org","name":"Ada"}`, name)
-	for deadline := time.Now().Add(2 * patience); time.Now().Before(deadline); <-tick.C {
-		answer, err := c.person.try(context.WithoutCancel(ctx), http.MethodPost, "/v1/signups", body,
-			map[string]string{"Idempotency-Key": `"` + name + `"`})
-		if c.note(answer, err) {
-			<-tick.C
-			return
-		}
+func (c *crowd) come(t *testing.T, name string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	c.stop = stop
+	for n := range c.habits.people {
+		c.ended.Go(func() {
+			for i := 0; ctx.Err() == nil && c.taken.Load() < c.habits.most; i++ {
+				c.live(ctx, fmt.Sprintf("%s-%d-%d", name, n, i))
+			}
+		})
 	}
+	t.Cleanup(c.goHome)
 }
 
-var refusalCodes = []any{"unavailable", "outcome_unknown", "timeout"}
-
-func (c *crowd) note(answer response, err error) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch code := answer.Body["code"]; {
-	case err != nil:
-		c.strange = append(c.strange, err.Error())
-	case answer.Status == http.StatusCreated:
-		id, _ := answer.Body["user_id"].(string)
-		c.ids = append(c.ids, id)
-		return true
-	case answer.Status == http.StatusServiceUnavailable && slices.Contains(refusalCodes, code):
-		c.refused++
-	case answer.Status == http.StatusConflict && code == "idempotency_key_in_flight":
-	default:
-		c.strange = append(c.strange, answer.raw)
-	}
-	return false
+// goHome waits for the answers to the requests under way.
+func (c *crowd) goHome() {
+	c.stop()
+	c.ended.Wait()
 }
 
-func (c *crowd) accepted() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.ids)
+func (c *crowd) await(t *testing.T, more int64) {
+	t.Helper()
+	want := c.taken.Load() + more
+	testkit.Until(t, func() bool { return c.taken.Load() >= want }, "nobody can sign up")
 }
 
 func (c *crowd) refusals() int {
@@ -101,94 +87,79 @@ func (c *crowd) refusals() int {
 	return c.refused
 }
 
-func (c *crowd) latest() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ids[len(c.ids)-1]
-}
-
-func (c *crowd) await(t *testing.T, more int) {
-	t.Helper()
-	want := c.accepted() + more
-	testkit.Until(t, func() bool { return c.accepted() >= want }, "no client can sign up")
-}
-
 func (c *crowd) awaitRefusals(t *testing.T, more int) {
 	t.Helper()
 	want := c.refusals() + more
 	testkit.Until(t, func() bool { return c.refusals() >= want }, "no client is refused")
 }
 
-func (c *crowd) goHome() int {
-	c.stop()
-	c.ended.Wait()
-	return c.accepted()
-}
-
-type watched struct {
-	name, admin string
-	log         *logLines
-	stop        func() // requires a clean stop
-}
-
-func (h *stack) watch(t *testing.T, name string) *watched {
-	t.Helper()
-	w := &watched{name: name, log: &logLines{}}
-	at, stop := h.startWith(t, name, h.environ(name), slog.New(slog.NewJSONHandler(w.log, nil)).With("service", name))
-	w.admin, w.stop = at.Admin, stop
-	t.Cleanup(func() {
-		w.stop()
-		if t.Failed() {
-			t.Logf("warnings of %s: %v", name, w.warnings())
-		}
-	})
-	return w
-}
-
-func (w *watched) readyz(t *testing.T) (got readiness) {
-	t.Helper()
-	code, body := servicetest.Get(t, "http://"+w.admin+"/readyz")
-	got.code = code
-	require.NoError(t, json.Unmarshal([]byte(body), &got.report))
-	return got
-}
-
-type logLines struct{ lockedBuffer }
-
-type line struct {
-	Service, Level, Msg, Dependency, Error string
-
-	EventID       string `json:"event_id"`
-	CorrelationID string `json:"correlation_id"`
-}
-
-func (l *logLines) lines() (list []line) {
-	for raw := range bytes.Lines([]byte(l.String())) {
-		var one line
-		if json.Unmarshal(raw, &one) == nil {
-			list = append(list, one)
-		}
+func (c *crowd) live(ctx context.Context, name string) {
+	body := fmt.Sprintf(`{"email":"%s@example.org","name":"Ada"}`, name)
+	id := c.insist(ctx, http.StatusCreated, http.MethodPost, "/v1/signups", body, `"`+name+`"`)
+	for version := 1; id != "" && version <= c.habits.renames; version++ {
+		c.note(id, version)
+		body := fmt.Sprintf(`{"name":"Ada %d","expected_version":%d}`, version+1, version)
+		id = c.insist(ctx, http.StatusOK, http.MethodPatch, "/v1/customers/"+id, body, "")
 	}
-	return list
+	if id != "" {
+		c.note(id, c.habits.renames+1)
+	}
 }
 
-func (w *watched) warnings() []line {
-	return slices.DeleteFunc(w.log.lines(), func(l line) bool { return l.Level == "INFO" })
+func (c *crowd) note(id string, version int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.accepted = append(c.accepted, acceptance{said{id, int64(version)}, time.Now()})
 }
 
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
+// insist returns "" for a person who is gone, or at another version: a request whose answer was lost was accepted.
+func (c *crowd) insist(ctx context.Context, status int, method, path, body, key string) string {
+	headers := map[string]string{}
+	if key != "" {
+		headers["Idempotency-Key"] = key
+	}
+	tick := time.NewTicker(c.habits.pause)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		answer, err := c.person.try(context.WithoutCancel(ctx), method, path, body, headers)
+		if err == nil && answer.Status == status {
+			c.taken.Add(1)
+			<-tick.C
+			id, _ := answer.Body["user_id"].(string)
+			return id
+		}
+		c.noteRefusal(answer, err)
+		if err == nil && (answer.Status == http.StatusNotFound || answer.Body["code"] == "version_mismatch") {
+			return ""
+		}
+		<-tick.C
+	}
+	return ""
 }
 
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
+var refusalCodes = []any{"unavailable", "outcome_unknown", "timeout"}
+
+func (c *crowd) noteRefusal(answer response, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch code := answer.Body["code"]; {
+	case err != nil:
+		c.strange = append(c.strange, err.Error())
+	case answer.Status == http.StatusServiceUnavailable && slices.Contains(refusalCodes, code):
+		c.refused++
+	case code == "idempotency_key_in_flight" || code == "version_mismatch":
+	default:
+		c.strange = append(c.strange, answer.raw)
+	}
 }
 
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
+// lost returns the accepted events that the log does not have.
+func (h *stack) lost(t *testing.T, topic string, accepted []acceptance) []acceptance {
+	t.Helper()
+	events, _ := h.logged(t, topic)
+	known := map[said]bool{}
+	for _, is := range events {
+		known[is] = true
+	}
+	return slices.DeleteFunc(slices.Clone(accepted), func(a acceptance) bool { return known[a.said] })
 }

@@ -275,23 +275,3 @@ func TestACopyOfTheDataTalksToProduction(t *testing.T) {
 	b.requireWhole(t)
 	b.both[customerService].requireNothingToSee(t, b.customerDB)
 }
-
-func TestPostgresIsKilledAndLosesNothing(t *testing.T) {
-	inProcess(t)
-	for _, name := range []string{customerService, notificationService} {
-		t.Run(name, func(t *testing.T) {
-			parallel(t)
-			b := newBackStack(t, name, ownBrokers(t))
-			crowd := b.populate(t, "a")
-			for range 3 {
-				crowd.await(t, 30)
-				require.NoError(t, b.cluster.leader.Kill())
-				b.cluster.follow(t, pgtest.Restart(t, b.cluster.leader))
-			}
-			crowd.await(t, 30)
-			crowd.goHome()
-			b.requireWhole(t)
-			b.both[name].requireNothingToSee(t, b.cluster.pool)
-		})
-	}
-}

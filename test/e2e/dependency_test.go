@@ -9,7 +9,6 @@ import (
 
 	"example.com/twinbox/dev/local/broker"
 	"example.com/twinbox/dev/local/postgres"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
@@ -69,9 +68,4 @@ func rest(t *testing.T, d time.Duration) {
 	case <-timer.C:
 	case <-t.Context().Done():
 	}
-}
-
-type readiness struct {
-	code   int
-	report service.Readiness
 }

@@ -63,16 +63,6 @@ func set(name, value string) func(*rawEvent) {
 }
 
 func value(v string) func(*rawEvent) { return func(r *rawEvent) { r.value = []byte(v) } }
-func named(name string) func(*rawEvent) {
-	return func(r *rawEvent) { r.value = payload(r.id(), name, "") }
-}
-
-func addressed(email string) func(*rawEvent) {
-	return func(r *rawEvent) {
-		r.value = []byte(strings.Replace(string(r.value), r.id()+"@example.org", email, 1))
-	}
-}
-
 func with(more string) func(*rawEvent) {
 	return func(r *rawEvent) { r.value = payload(r.id(), "Ada", more) }
 }
@@ -118,35 +108,20 @@ func first() func(*rawEvent) {
 	}
 }
 
-// oddities are bad input in records. Package kafka tests damaged batches, aborted transactions and missing offsets;
-// inbox reused ids, gaps, deadlines and panics; outbox records that are too large.
+// oddities are records that only a log can have, and one for each code. Packages event and contract test all headers
+// and payloads, kafka damaged batches and missing offsets, inbox reused ids and gaps.
 func oddities() []oddity {
 	return []oddity{
 		{"nil value", func(r *rawEvent) { r.value = nil }, "empty_value", false},
-		{"empty value", func(r *rawEvent) { r.value = []byte{} }, "empty_value", false},
-		{"not JSON", value("\x00\x01garbage"), "invalid_json", false},
 		{"truncated", func(r *rawEvent) { r.value = r.value[:len(r.value)-3] }, "invalid_json", false},
-		{"two documents", func(r *rawEvent) { r.value = append(r.value, "{}"...) }, "invalid_json", false},
+		{"framed by a schema registry", func(r *rawEvent) {
+			r.value = append([]byte{0, 0, 0, 0, 7}, r.value...)
+		}, "invalid_json", false},
 		{"null", value("null"), "schema_violation", false},
-		{"a list", value("[]"), "schema_violation", false},
-		{"a name with NUL", named(`A\u0000da`), "schema_violation", false},
-		{"half a surrogate pair", named(`A\ud800da`), "invalid_json", false},
-		{"invalid UTF-8", named("A\xffda"), "invalid_json", false},
-		{"a member twice", with(`,"name":"Eve"`), "invalid_json", false},
+		{"a name with NUL", func(r *rawEvent) { r.value = payload(r.id(), `A\u0000da`, "") }, "schema_violation", false},
 		{"a number too large for anything", with(`,"n":1e400000,"m":9223372036854775808`), "", true},
 		{"as the first build wrote it", first(), "", true},
 		{"as a later build may write it", newer(), "", true},
-		{"an unknown member", with(`,"new":{"a":[1]}`), "", true},
-		{"string for object", value(`"x"`), "schema_violation", false},
-		{"a number as a name", func(r *rawEvent) {
-			r.value = []byte(strings.Replace(string(r.value), `"Ada"`, `7`, 1))
-		}, "schema_violation", false},
-		{"an address without a domain", addressed("a@localhost"), "schema_violation", false},
-		{"a quoted address", addressed(`\"a b\"@c.org`), "schema_violation", false},
-		{"a name of blanks", named("   "), "schema_violation", false},
-		{"a name with ESC", named(`A\u001b[31mda`), "schema_violation", false},
-		{"a name with CR LF", named(`Ada\r\nBcc: eve@example.org`), "schema_violation", false},
-		{"a name that turns the text around", named("A\u202eda"), "schema_violation", false},
 		{"another source", set("ce_source", contract.SourceNotification), "", true},
 		{"no id", set("ce_id", ""), "missing_id", false},
 		{"an id of 256 bytes", set("ce_id", strings.Repeat("x", 256)), "invalid_id", false},
@@ -156,27 +131,17 @@ func oddities() []oddity {
 		{"nil key", key(nil), "missing_key", false},
 		{"empty key", key([]byte{}), "missing_key", false},
 		{"another key", key([]byte(uuid.NewString())), "key_mismatch", false},
-		{"the longest key", func(r *rawEvent) {
-			r.headers["ce_subject"] = strings.Repeat("k", event.MaxKeyBytes)
-			r.key = []byte(r.id())
-		}, "subject_mismatch", false},
-		{"a longer key", func(r *rawEvent) {
+		{"a longer key than any", func(r *rawEvent) {
 			r.headers["ce_subject"] = strings.Repeat("k", event.MaxKeyBytes+1)
 			r.key = []byte(r.id())
 		}, "invalid_key", false},
 		{"a payload about another user", func(r *rawEvent) {
 			r.value = payload(uuid.NewString(), "Eve", "")
 		}, "subject_mismatch", false},
-		{"version 0", set("ce_aggregateversion", "0"), "invalid_version", false},
-		{"version -1", set("ce_aggregateversion", "-1"), "invalid_version", false},
 		{"version 2^63", set("ce_aggregateversion", "9223372036854775808"), "invalid_version", false},
 		{"version 2^63-1", set("ce_aggregateversion", "9223372036854775807"), "version_gap", false},
-		{"version 3 first", set("ce_aggregateversion", "3"), "version_gap", false},
 		{"no time", set("ce_time", ""), "", true},
-		{"a time in lower case", set("ce_time", time.Now().UTC().Format("2006-01-02t15:04:05z")), "", true},
-		{"1970", set("ce_time", "1970-01-01T00:00:00Z"), "invalid_time", false},
 		{"year 300000", set("ce_time", "300000-01-01T00:00:00Z"), "invalid_time", false},
-		{"no zone", set("ce_time", "2026-01-02T03:04:05"), "invalid_time", false},
 		{"a year ahead", set("ce_time", time.Now().AddDate(1, 0, 0).UTC().Format(time.RFC3339)), "", true},
 		{"older than the inbox remembers", set("ce_time", "2020-01-02T03:04:05Z"), "too_old", false},
 		{"900 KB", with(`,"padding":"` + strings.Repeat("x", 900_000) + `"`), "", true},
@@ -186,27 +151,17 @@ func oddities() []oddity {
 			}
 		}, "", true},
 		{"a header twice", func(r *rawEvent) { header("x", "1")(r); header("x", "2")(r) }, "", true},
-		{"a header of bytes", header("x", "\xff\x00"), "", true},
-		{"a broken trace", header("traceparent", "\xff\x00"), "", true},
 		{"an attribute that is not text", set("ce_source", "\xff\x00"), "invalid_header", false},
 		{"Watermill's own id, twice", func(r *rawEvent) {
 			header("_watermill_message_uuid", "")(r)
 			header("_watermill_message_uuid", "other")(r)
 		}, "", true},
-		{"an absurd attempt", header("attempt", "-99999999999999999999"), "", true},
-		{"structured mode", set("content-type", "application/cloudevents+json"), "structured_mode", false},
-		{"structured mode without an id", func(r *rawEvent) {
+		{"structured mode", func(r *rawEvent) {
 			clear(r.headers)
 			header("content-type", "application/cloudevents+json")(r)
 		}, "structured_mode", false},
-		{"framed by a schema registry", func(r *rawEvent) {
-			r.value = append([]byte{0, 0, 0, 0, 7}, r.value...)
-		}, "invalid_json", false},
 		{"another spec", set("ce_specversion", "2.0"), "unsupported_spec_version", false},
-		{"gzip", func(r *rawEvent) { r.codec = sarama.CompressionGZIP }, "", true},
 		{"snappy", func(r *rawEvent) { r.codec = sarama.CompressionSnappy }, "", true},
-		{"lz4", func(r *rawEvent) { r.codec = sarama.CompressionLZ4 }, "", true},
-		{"zstd", func(r *rawEvent) { r.codec = sarama.CompressionZSTD }, "", true},
 		{"a rename of an unknown user", func(r *rawEvent) {
 			r.headers["ce_type"] = contract.UserRenamed.Type
 			r.value = fmt.Appendf(nil, `{"user_id":"%s","name":"Eve","renamed_at":"2026-01-02T03:04:05Z"}`, r.id())

@@ -3,11 +3,9 @@ package e2e
 import (
 	"encoding/json"
 	"flag"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -120,22 +118,6 @@ func (s *scene) keep(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(*recordings, name), content, 0o600))
 }
 
-// metrics is empty when the service does not answer.
-func (w *watched) metrics(t *testing.T) string {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+w.admin+"/metrics", http.NoBody)
-	require.NoError(t, err)
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
-	if err != nil {
-		return ""
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, response.StatusCode, string(content))
-	return string(content)
-}
-
 func (s *scene) await(t *testing.T, service, name, label string, holds func(float64) bool) {
 	t.Helper()
 	var last float64
@@ -148,17 +130,3 @@ func (s *scene) await(t *testing.T, service, name, label string, holds func(floa
 
 func zero(v float64) bool     { return v == 0 }
 func positive(v float64) bool { return v > 0 }
-
-func sumOf(metrics, name, label string) (sum float64, found bool) {
-	for line := range strings.Lines(metrics) {
-		rest, is := strings.CutPrefix(strings.TrimSpace(line), name)
-		if !is || rest == "" || rest[0] != '{' && rest[0] != ' ' || !strings.Contains(rest, label) {
-			continue
-		}
-		value, err := strconv.ParseFloat(rest[strings.LastIndexByte(rest, ' ')+1:], 64)
-		if err == nil {
-			sum, found = sum+value, true
-		}
-	}
-	return sum, found
-}

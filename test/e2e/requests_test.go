@@ -3,7 +3,6 @@ package e2e
 import (
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 
@@ -25,35 +24,26 @@ func TestTheRequestsThatPeopleTry(t *testing.T) {
 		"verify": http.StatusOK, "link": http.StatusOK, "verified": http.StatusOK, "taken": http.StatusConflict,
 		"reused": http.StatusUnprocessableEntity, "mistake": http.StatusUnprocessableEntity,
 	}
-	content, err := os.ReadFile("../../api/requests.http")
-	require.NoError(t, err)
-	file, err := testkit.ParseHTTPFile(string(content))
-	require.NoError(t, err)
-	mailbox := "http://" + h.box.HTTPAddr()
-	values := map[string]string{"customer": person.base, "mailbox": mailbox}
-	for _, request := range file.Requests {
-		status, known := want[request.Name]
-		require.True(t, known, "request %q is new: what should it answer?", request.Name)
-		delete(want, request.Name)
-		target := file.Fill(request.Target, values)
-		if request.Name == "mail" {
+	values := map[string]string{"customer": person.base, "mailbox": "http://" + h.box.HTTPAddr()}
+	testkit.PlayHTTPFile(t, "../../api/requests.http", values, want, func(r testkit.HTTPFileRequest) int {
+		if r.Name == "mail" {
 			h.awaitMail(t)
-			_, mail := servicetest.Get(t, target)
+			status, mail := servicetest.Get(t, r.Target)
 			values["token"] = tokenIn(t, mail)
-			continue
+			return status
 		}
-		path, ours := strings.CutPrefix(target, person.base)
-		require.True(t, ours, target)
+		path, ours := strings.CutPrefix(r.Target, person.base)
+		require.True(t, ours, r.Target)
 		headers := map[string]string{}
-		for name := range request.Header {
-			headers[name] = request.Header.Get(name)
+		for name := range r.Header {
+			headers[name] = r.Header.Get(name)
 		}
-		answer := person.insist(t, status, request.Method, path, file.Fill(request.Body, values), headers)
-		if request.Name == "signup" {
+		answer := person.insist(t, want[r.Name], r.Method, path, r.Body, headers)
+		if r.Name == "signup" {
 			values["user_id"] = answer.Body["user_id"].(string)
 		}
-	}
-	require.Empty(t, want, "requests that are gone from the file")
+		return answer.Status
+	})
 }
 
 func tokenIn(t *testing.T, text string) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local/mailbox"
+	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/testkit"
@@ -29,6 +30,20 @@ func TestTheStory(t *testing.T) {
 		stop()
 	}
 	h.requireTold(t)
+}
+
+func TestARequestIsItsOwnCorrelation(t *testing.T) {
+	inProcess(t)
+	h := newStack(t)
+	h.start(t, customerService)
+	h.start(t, notificationService)
+	h.client().insist(t, http.StatusCreated, http.MethodPost, "/v1/signups", signUpBody,
+		map[string]string{"X-Correlation-Id": "no id\tat all"})
+	registered, sent := h.headersOf(t, contract.TopicUsers), h.headersOf(t, contract.TopicMails)
+	require.Len(t, registered["ce_correlationid"], 36)
+	require.Equal(t, registered["ce_correlationid"], sent["ce_correlationid"])
+	require.Equal(t, registered["ce_id"], sent["ce_causationid"])
+	require.NotEmpty(t, sent["traceparent"])
 }
 
 func (h *stack) tell(t *testing.T) {

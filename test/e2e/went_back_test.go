@@ -1,15 +1,10 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,111 +17,6 @@ import (
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/testkit"
 )
-
-type regulars struct {
-	person *client
-	habits habits
-	stop   context.CancelFunc
-	ended  sync.WaitGroup
-	taken  atomic.Int64 // requests
-
-	mu       sync.Mutex
-	accepted []acceptance
-}
-
-// habits are how many regulars there are, how often each renames, the pause behind a request that was taken, and how
-// many requests they make together.
-type habits struct {
-	people, renames int
-	pause           time.Duration
-	most            int64
-}
-
-// acceptance is an accepted event, and when a person heard of it.
-type acceptance struct {
-	said
-	at time.Time
-}
-
-// populate separates the addresses of two groups by name.
-func (h *stack) populate(t *testing.T, name string) *regulars {
-	t.Helper()
-	r := &regulars{person: h.client(), habits: habits{people, 3, 60 * time.Millisecond, 5000}}
-	r.come(t, name)
-	return r
-}
-
-func (r *regulars) come(t *testing.T, name string) {
-	t.Helper()
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	r.stop = stop
-	for n := range r.habits.people {
-		r.ended.Go(func() {
-			for i := 0; ctx.Err() == nil && r.taken.Load() < r.habits.most; i++ {
-				r.live(ctx, fmt.Sprintf("%s-%d-%d", name, n, i))
-			}
-		})
-	}
-	t.Cleanup(r.goHome)
-}
-
-func (r *regulars) goHome() {
-	r.stop()
-	r.ended.Wait()
-}
-
-func (r *regulars) await(t *testing.T, more int64) {
-	t.Helper()
-	want := r.taken.Load() + more
-	testkit.Until(t, func() bool { return r.taken.Load() >= want }, "nobody can sign up")
-}
-
-func (r *regulars) live(ctx context.Context, name string) {
-	body := fmt.Sprintf(`{"email":"%s@example.org","name":"Ada"}`, name)
-	id := r.insist(ctx, http.StatusCreated, http.MethodPost, "/v1/signups", body, `"`+name+`"`)
-	for version := 1; id != "" && version <= r.habits.renames; version++ {
-		r.note(id, version)
-		body := fmt.Sprintf(`{"name":"Ada %d","expected_version":%d}`, version+1, version)
-		id = r.insist(ctx, http.StatusOK, http.MethodPatch, "/v1/customers/"+id, body, "")
-	}
-	if id != "" {
-		r.note(id, r.habits.renames+1)
-	}
-}
-
-func (r *regulars) note(id string, version int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.accepted = append(r.accepted, acceptance{said{id, int64(version)}, time.Now()})
-}
-
-func (r *regulars) insist(ctx context.Context, status int, method, path, body, key string) string {
-	headers := map[string]string{}
-	if key != "" {
-		headers["Idempotency-Key"] = key
-	}
-	tick := time.NewTicker(r.habits.pause)
-	defer tick.Stop()
-	for ctx.Err() == nil {
-		answer, err := r.person.try(ctx, method, path, body, headers)
-		switch {
-		case err == nil && answer.Status == status:
-			r.taken.Add(1)
-			<-tick.C
-			id, _ := answer.Body["user_id"].(string)
-			return id
-		case err == nil && (answer.Status == http.StatusNotFound || answer.Body["code"] == "version_mismatch"):
-			return ""
-		}
-		<-tick.C
-	}
-	return ""
-}
-
-type said struct {
-	key     string
-	version int64
-}
 
 // logged returns the topic's events, each once, and the keys whose versions are out of order. It fails where a version
 // is two events, or an event has two versions.
@@ -316,36 +206,4 @@ func (h *stack) requireMails(t *testing.T, each int) {
 		require.GreaterOrEqual(t, got[email], 1, "%s has no mail", email)
 		require.LessOrEqual(t, got[email], each, "%s has its mail again", email)
 	}
-}
-
-// A relay that heals writes these lines. A consumer that reads again writes the first two, for its group.
-const (
-	databaseBack = "the database went back"
-	brokerBack   = "the broker went back"
-	healed       = "healed"
-)
-
-func (w *watched) requireNoStaleEvent(t *testing.T) {
-	t.Helper()
-	stale, _ := sumOf(w.metrics(t), "inbox_messages_total", `outcome="stale"`)
-	require.Zero(t, stale)
-}
-
-func (w *watched) times(text string) (n int) {
-	for line := range strings.Lines(w.log.String()) {
-		if strings.Contains(line, `"msg":"`+text+`"`) && !strings.Contains(line, `"group":`) {
-			n++
-		}
-	}
-	return n
-}
-
-func (w *watched) requireNothingToSee(t *testing.T, db *pgxpool.Pool) {
-	t.Helper()
-	for _, text := range []string{databaseBack, brokerBack} {
-		require.Zero(t, w.times(text), text)
-	}
-	require.Zero(t, count(t, db, `select count(*) from outbox_lost`))
-	require.Zero(t, count(t, db, `select count(*) from outbox_cursor
-		where refused is not null or database_back_at is not null or broker_back_at is not null`))
 }

@@ -23,7 +23,6 @@ type Config struct {
 // startLimit covers a busy disk: the start reads every stream.
 const startLimit = 30 * time.Second
 
-// Start returns a server that runs until its Shutdown.
 func Start(cfg Config) (*server.Server, error) {
 	addr := cmp.Or(cfg.Addr, "127.0.0.1:0")
 	at, err := net.ResolveTCPAddr("tcp", addr)

@@ -20,7 +20,6 @@ type TestServer struct {
 	connections []*nats.Conn
 }
 
-// ForTest starts a server for the test.
 func ForTest(t testing.TB) *TestServer {
 	t.Helper()
 	s := &TestServer{t: t, cfg: Config{Addr: testkit.ReservePort(t), Dir: t.TempDir()}}
@@ -50,7 +49,6 @@ func (s *TestServer) await(connected bool) {
 	}
 }
 
-// URL is the address for clients.
 func (s *TestServer) URL() string { return "nats://" + s.cfg.Addr }
 
 // Connect opens a connection that comes back after [TestServer.Start]. The test's end closes it.

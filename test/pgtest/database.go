@@ -57,7 +57,6 @@ func Open(sets ...migrations.Set) (pool *pgxpool.Pool, drop func()) {
 	}
 }
 
-// DSN returns the URL of the pool's database.
 func DSN(pool *pgxpool.Pool) string { return pool.Config().ConnString() }
 
 // maxConns lets twelve such tests share the server's 200 connections.
@@ -106,7 +105,6 @@ func (c *cluster) keepDatabase(name string) {
 	c.kept = append(c.kept, name)
 }
 
-// The name of a template is a hash of its SQL.
 func (c *cluster) template(ctx context.Context, sets []migrations.Set) (string, error) {
 	hash, err := fingerprint(sets)
 	if err != nil {
@@ -152,7 +150,6 @@ func fingerprint(sets []migrations.Set) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
 
-// Unreachable returns a pool without a server.
 func Unreachable(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), "postgres://postgres@127.0.0.1:1/postgres?sslmode=disable")

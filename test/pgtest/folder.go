@@ -20,7 +20,6 @@ const (
 	roomy  = 4 << 30
 )
 
-// TMPDIR overrides places.
 func places() string {
 	var found syscall.Statfs_t
 	if os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &found) == nil && found.Bavail*uint64(found.Bsize) > roomy {
@@ -64,7 +63,7 @@ const sweepAfter = 2 * time.Hour
 
 // sweep removes the folders of killed test binaries, where it can.
 func sweep(place string) {
-	folders, _ := filepath.Glob(filepath.Join(place, folderPrefix+"*")) // the pattern is well-formed
+	folders, _ := filepath.Glob(filepath.Join(place, folderPrefix+"*"))
 	for _, folder := range folders {
 		info, err := os.Stat(folder)
 		if err == nil && time.Since(info.ModTime()) > sweepAfter && !postgres.IsRunning(dataIn(folder)) {

@@ -52,12 +52,12 @@ type cluster struct {
 
 	mu        sync.Mutex
 	templates map[string]func() error
-	kept      []string // of failed tests
+	kept      []string
 }
 
 var shared cluster
 
-const startTimeout = 5 * time.Minute // a first fetch may be slow
+const startTimeout = 5 * time.Minute
 
 func (c *cluster) get() (*cluster, error) {
 	c.start.Do(func() {

@@ -64,10 +64,3 @@ func TestMissingPostgresIsAFailure(t *testing.T) {
 	require.Contains(t, out, "no PostgreSQL for this test")
 	require.NotContains(t, out, "SKIP")
 }
-
-func ExampleOpen() {
-	pool, drop := pgtest.Open(migrations.Inbox)
-	defer drop()
-	fmt.Println(pool.Config().MaxConns)
-	// Output: 16
-}

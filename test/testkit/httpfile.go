@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 type HTTPFile struct {
@@ -20,6 +24,14 @@ type HTTPFileRequest struct {
 	Name, Method, Target string
 	Header               http.Header
 	Body                 string
+}
+
+// Headers returns names and values, which alternate.
+func (r HTTPFileRequest) Headers() (list []string) {
+	for name := range r.Header {
+		list = append(list, name, r.Header.Get(name))
+	}
+	return list
 }
 
 var (
@@ -86,6 +98,24 @@ func (f *HTTPFile) add(text string) error {
 	}
 	f.Requests = append(f.Requests, request)
 	return nil
+}
+
+// PlayHTTPFile sends the requests of a file from top to bottom, filled with the values, and requires the statuses of
+// want, which names all of them. A value that send adds is known to the later requests.
+func PlayHTTPFile(
+	t testing.TB, path string, values map[string]string, want map[string]int, send func(HTTPFileRequest) (status int),
+) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	file, err := ParseHTTPFile(string(content))
+	require.NoError(t, err)
+	for _, request := range file.Requests {
+		require.Contains(t, want, request.Name, "a request without a status")
+		request.Target, request.Body = file.Fill(request.Target, values), file.Fill(request.Body, values)
+		require.Equal(t, want[request.Name], send(request), "%s %s", request.Name, request.Target)
+	}
+	require.Len(t, file.Requests, len(want))
 }
 
 // Fill replaces references by values, or by the file's variables.

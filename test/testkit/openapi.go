@@ -15,7 +15,6 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// OpenAPI has the answers that an OpenAPI document declares.
 type OpenAPI struct {
 	Statuses map[string]int // of each problem code
 

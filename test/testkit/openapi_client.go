@@ -21,7 +21,6 @@ type APIClient struct {
 	Document *OpenAPI
 }
 
-// ServeAPI serves the handler until the test ends.
 func ServeAPI(t testing.TB, handler http.Handler, document *OpenAPI) *APIClient {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -84,7 +83,6 @@ func (a Answer) Code(t testing.TB) string {
 	return problem["code"].(string)
 }
 
-// Ask is a request and the service that gets it.
 type Ask struct {
 	On         *APIClient
 	Path, Body string

@@ -14,10 +14,8 @@ import (
 	"example.com/twinbox/dev/local/port"
 )
 
-// WaitLimit is how long a test waits before it fails: far longer than anything takes.
 const WaitLimit = 2 * time.Minute
 
-// Until looks again after a tenth of the time waited, within these bounds.
 const (
 	soonest = time.Millisecond
 	latest  = 100 * time.Millisecond

@@ -37,7 +37,6 @@ var TLSFlaws = map[string]struct {
 	"self-signed":   {nil, "unknown authority"},
 }
 
-// NewTLSServer makes an authority and shows a good certificate.
 func NewTLSServer(t testing.TB) *TLSServer {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -89,7 +88,6 @@ func (s *TLSServer) Config() *tls.Config {
 	return &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.shown.Load(), nil }}
 }
 
-// Roots returns a pool with the authority alone.
 func (s *TLSServer) Roots() *x509.CertPool {
 	roots := x509.NewCertPool()
 	roots.AddCert(s.authority)

@@ -193,11 +193,9 @@ func resourcesOf(t *testing.T, dir string) map[string]bool {
 	}
 	for _, source := range []struct{ kind, glob, pattern string }{
 		{"topic", "api/asyncapi.yaml", `(?m)^ +address: (\S+)$`},
-		{"topic", "examples/*/contract/asyncapi.yaml", `(?m)^ +address: (\S+)$`},
 		{"topic", "examples/forwarder/*.go", `env:"FORWARD_TOPIC" envDefault:"([^"]+)"`},
 		{"topic", "examples/forwarder/*.go", `env:"FORWARD_DEAD_TOPIC" envDefault:"([^"]+)"`},
 		{"type", "api/asyncapi.yaml", `(?m)^ +name: (\w+\.\S+\.v\d+)$`},
-		{"type", "examples/*/contract/asyncapi.yaml", `(?m)^ +name: (\w+\.\S+\.v\d+)$`},
 		{"source", "internal/contract/*.go", `\bSource\w+ += "([^"]+)"`},
 		{"source", "examples/*/contract/*.go", `\bSource\w+ += "([^"]+)"`},
 		{"schema", definitions, `DataSchema: +"([^"]+)"`},
@@ -365,19 +363,4 @@ func TestRename_Refuses(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, ".oldname")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "new.txt"), nil, 0o600))
 	refused("commit or stash", module)
-}
-
-func TestRename_RefusesTheNamesOfServices(t *testing.T) {
-	t.Parallel()
-	_, own := identity(t, root)
-	tree := copyOfTree(t)
-	services, err := filepath.Glob(filepath.Join(tree, "cmd/*"))
-	require.NoError(t, err)
-	for _, service := range services {
-		if name := filepath.Base(service); name != own {
-			said, err := rename(t, tree, "github.com/acme/stall", name)
-			require.Error(t, err)
-			require.Contains(t, said, `uses the word "`+name+`"`)
-		}
-	}
 }

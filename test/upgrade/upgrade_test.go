@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -124,58 +123,6 @@ func TestTheStatesOfTheFirstEditionStay(t *testing.T) {
 				where d.state <> 'replayed' and d.remembered`))
 		})
 	}
-}
-
-// The owner loads a dump without rights into another cluster.
-func TestMigrateGivesTheServingRoleItsRightsOnADump(t *testing.T) {
-	t.Parallel()
-	pool := pgtest.New(t)
-	owner, serving := newRoles(t, pool)
-	load(t, as(t, owner, pool), "customer")
-	served, err := pgxpool.New(t.Context(), as(t, serving, pool))
-	require.NoError(t, err)
-	t.Cleanup(served.Close)
-	writeUser := func() error {
-		return pgx.BeginFunc(t.Context(), served, func(tx pgx.Tx) error {
-			_, err := tx.Exec(t.Context(), `update users set name = 'Grace' where email = 'ada@example.org'`)
-			if err != nil {
-				return err
-			}
-			_, err = outboxtest.New(t).Add(t.Context(), tx, outboxtest.Event("grace"))
-			return err
-		})
-	}
-	require.ErrorContains(t, writeUser(), "permission denied")
-	m := migrations.Migration{URL: as(t, owner, pool), Role: serving, Sets: migrations.ForCustomer()}
-	_, err = m.Run(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, writeUser())
-
-	_, err = pool.Exec(t.Context(), "revoke all on all tables in schema public from "+serving)
-	require.NoError(t, err)
-	require.ErrorContains(t, writeUser(), "permission denied")
-	applied, err := m.Run(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, applied)
-	require.NoError(t, writeUser(), "also where there is nothing to migrate")
-}
-
-func newRoles(t *testing.T, pool *pgxpool.Pool) (owner, serving string) {
-	t.Helper()
-	database := pool.Config().ConnConfig.Database
-	owner, serving = database+"_owner", database+"_serving"
-	_, err := pool.Exec(t.Context(), "create role "+owner+" login; create role "+serving+" login; alter database "+
-		database+" owner to "+owner)
-	require.NoError(t, err)
-	return owner, serving
-}
-
-func as(t *testing.T, role string, pool *pgxpool.Pool) string {
-	t.Helper()
-	address, err := url.Parse(pgtest.DSN(pool))
-	require.NoError(t, err)
-	address.User = url.User(role)
-	return address.String()
 }
 
 func states(t *testing.T, pool *pgxpool.Pool, service string) map[string]string {

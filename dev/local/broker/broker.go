@@ -5,6 +5,7 @@ package broker
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,7 +39,7 @@ type Broker struct {
 }
 
 // Start loads what [Config.Dir] holds and serves until Close. ctx bounds the start alone. The broker creates no topic
-// on demand, and believes that every client speaks Kafka's protocol.
+// on demand.
 func Start(ctx context.Context, cfg Config) (*Broker, error) {
 	// A second broker fails here, before it touches any data.
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", cmp.Or(cfg.Addr, "127.0.0.1:0"))
@@ -63,16 +64,13 @@ func Start(ctx context.Context, cfg Config) (*Broker, error) {
 	return &Broker{cluster: cluster, addr: ln.Addr().String(), done: make(chan struct{})}, nil
 }
 
-// Addr returns host:port with the actual port.
 func (b *Broker) Addr() string { return b.addr }
 
-// Done is closed by Close.
 func (b *Broker) Done() <-chan struct{} { return b.done }
 
 // Err is nil: a broker ends by Close alone.
 func (b *Broker) Err() error { return nil }
 
-// Kill is Close: a broker is no process.
 func (b *Broker) Kill() error { return b.Close() }
 
 // Close stops serving and saves the state in Dir. A second call does nothing.
@@ -90,12 +88,32 @@ type listener struct{ net.Listener }
 // as too many descriptors.
 func (l listener) Accept() (net.Conn, error) {
 	for pauses := (failure.Backoff{Min: 5 * time.Millisecond, Max: time.Second}); ; {
-		conn, err := l.Listener.Accept()
+		accepted, err := l.Listener.Accept()
 		if err == nil || errors.Is(err, net.ErrClosed) {
-			return conn, err
+			return &conn{Conn: accepted}, err
 		}
 		_ = failure.Sleep(context.Background(), pauses.Next())
 	}
+}
+
+// maxRequest is that of Apache Kafka. The broker takes as much memory as a request announces.
+const maxRequest = 100 << 20
+
+type conn struct {
+	net.Conn
+
+	size [4]byte // of the first request
+	read int
+}
+
+// Read fails if the first bytes are not the size of a request, as with every other protocol of text.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.read += copy(c.size[min(c.read, len(c.size)):], p[:n])
+	if binary.BigEndian.Uint32(c.size[:]) > maxRequest {
+		return 0, errors.New("not a Kafka client")
+	}
+	return n, err
 }
 
 // logAdapter drops the line per request.

@@ -2,8 +2,10 @@ package broker_test
 
 import (
 	"net"
+	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
@@ -78,9 +80,16 @@ func TestTopicsAreNotCreatedOnDemand(t *testing.T) {
 	require.ErrorIs(t, send(t, b.Addr(), "no-such-topic", "x"), sarama.ErrUnknownTopicOrPartition)
 }
 
-func TestCloseTwice(t *testing.T) {
+// The first bytes would be a request of a gigabyte.
+func TestBytesOfADifferentProtocolEndTheConnection(t *testing.T) {
 	t.Parallel()
-	b := start(t, broker.Config{Dir: t.TempDir()})
-	require.NoError(t, b.Close())
-	require.NoError(t, b.Close())
+	conn, err := net.Dial("tcp", start(t, broker.Config{}).Addr())
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
+	require.NoError(t, err)
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(testkit.WaitLimit)))
+	_, err = conn.Read(make([]byte, 1))
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
+	require.Error(t, err)
 }

@@ -20,7 +20,7 @@ import (
 type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
-	err  error // valid once done is closed
+	err  error
 }
 
 // Start starts the command in its own process group, out of reach of a terminal's Ctrl-C. The kernel sends it the
@@ -113,7 +113,6 @@ func (p *Process) Stop(patience time.Duration) (inTime bool, err error) {
 	}
 }
 
-// Tail keeps the last two kilobytes for error texts.
 type Tail struct {
 	mu   sync.Mutex
 	last []byte

@@ -29,9 +29,3 @@ func TestOneHolder(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, lock.Unlock())
 }
-
-func TestTakeInAFolderThatIsNotThere(t *testing.T) {
-	t.Parallel()
-	_, err := filelock.Take(filepath.Join(t.TempDir(), "none", "lock"))
-	require.ErrorIs(t, err, os.ErrNotExist)
-}

@@ -31,12 +31,12 @@ type Mailbox struct {
 	cfg      Config
 	smtp     *smtp.Server
 	http     *http.Server
-	listener net.Listener // of SMTP
+	listener net.Listener
 	serving  sync.WaitGroup
 	close    func() error
 
 	mu       sync.Mutex
-	last     int // number of the newest mail
+	last     int
 	messages []Message
 }
 
@@ -84,11 +84,10 @@ func (m *Mailbox) SMTPAddr() string { return m.cfg.SMTPAddr }
 
 func (m *Mailbox) HTTPAddr() string { return m.cfg.HTTPAddr }
 
-// Messages returns the kept mails, newest first.
 func (m *Mailbox) Messages() []Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	messages := append([]Message{}, m.messages...) // never nil: JSON has an empty list
+	messages := slices.Clone(m.messages)
 	slices.Reverse(messages)
 	return messages
 }

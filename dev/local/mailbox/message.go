@@ -15,21 +15,21 @@ import (
 	"time"
 )
 
-// Message is a mail as the page and /api/messages show it.
+// Message is a mail as the page shows it.
 type Message struct {
-	ID         string    `json:"id"` // counts the mails since the start
-	From       string    `json:"from"`
-	To         []string  `json:"to"` // the recipients of the envelope, not of the header
-	Subject    string    `json:"subject"`
-	MessageID  string    `json:"message_id"` // without the angle brackets
-	ReceivedAt time.Time `json:"received_at"`
-	Text       string    `json:"text"`
-	Links      []string  `json:"links"` // in the text, in order, each once
+	ID         string // counts the mails since the start
+	From       string
+	To         []string // the recipients of the envelope, not of the header
+	Subject    string
+	MessageID  string // without the angle brackets
+	ReceivedAt time.Time
+	Text       string
+	Links      []string // in the text, in order, each once
 }
 
 // parse shows a mail as it is when it cannot read it.
 func parse(raw []byte) Message {
-	m := Message{Text: string(raw), Links: []string{}}
+	m := Message{Text: string(raw)}
 	if content, err := mail.ReadMessage(bytes.NewReader(raw)); err == nil {
 		m.Subject = content.Header.Get("Subject")
 		if decoded, err := new(mime.WordDecoder).DecodeHeader(m.Subject); err == nil {

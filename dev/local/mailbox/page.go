@@ -2,7 +2,6 @@ package mailbox
 
 import (
 	_ "embed"
-	"encoding/json"
 	"html/template"
 	"io"
 	"net"
@@ -29,7 +28,7 @@ func (m *Mailbox) newHTTP() *http.Server {
 	show := func(path, kind string, write func(w io.Writer) error) {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", kind)
-			_ = write(w) // the reader may be gone
+			_ = write(w)
 		})
 	}
 	show("/{$}", "text/html; charset=utf-8", func(w io.Writer) error {
@@ -42,7 +41,6 @@ func (m *Mailbox) newHTTP() *http.Server {
 		_, err := w.Write(script)
 		return err
 	})
-	show("/api/messages", "application/json", func(w io.Writer) error { return json.NewEncoder(w).Encode(m.Messages()) })
 	// Mailpit has this address too: one request works with both.
 	mux.HandleFunc("GET /view/latest.txt", func(w http.ResponseWriter, _ *http.Request) {
 		messages := m.Messages()

@@ -1,7 +1,6 @@
 package mailbox_test
 
 import (
-	"net/smtp"
 	"strings"
 	"testing"
 
@@ -9,16 +8,6 @@ import (
 
 	"example.com/twinbox/dev/local/mailbox"
 )
-
-func TestCloseCutsConnections(t *testing.T) {
-	t.Parallel()
-	m := start(t, mailbox.Config{})
-	client, err := smtp.Dial(m.SMTPAddr())
-	require.NoError(t, err)
-	require.NoError(t, client.Mail("no-reply@example.org"))
-	require.NoError(t, m.Close())
-	require.Error(t, client.Noop())
-}
 
 func TestTooLarge(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,6 @@ const (
 	highest = 32_000
 )
 
-// given keeps a port to one caller of this process.
 var given sync.Map
 
 // Pick replaces port 0 of each host:port by a free port, and refuses a taken one. An empty address stays empty. Until

@@ -33,10 +33,3 @@ func TestABusyPortIsAnError(t *testing.T) {
 	_, err = Pick(t.Context(), busy.Addr().String())
 	require.ErrorContains(t, err, "address already in use")
 }
-
-func TestAnEmptyAddressStaysEmpty(t *testing.T) {
-	t.Parallel()
-	addrs, err := Pick(t.Context(), "")
-	require.NoError(t, err)
-	require.Equal(t, []string{""}, addrs)
-}

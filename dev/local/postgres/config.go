@@ -33,13 +33,8 @@ type Config struct {
 
 const Superuser = "postgres"
 
-// Start returns these errors.
-var (
-	// ErrInUse: a different server runs on the data directory. Stop that one.
-	ErrInUse = errors.New("data directory is in use by another server")
-	// ErrOwner: this process cannot act for the data directory's user.
-	ErrOwner = errors.New("data directory belongs to another user")
-)
+// ErrInUse means that a different server runs on the data directory.
+var ErrInUse = errors.New("data directory is in use by another server")
 
 // Logical WAL costs nothing here and lets a WAL reader be tried. Dynamic shared memory in the data directory goes with
 // it; elsewhere a killed server's would stay.

@@ -51,7 +51,8 @@ func identify(cfg Config) (identity, error) {
 	case !ok:
 		return identity{}, errors.New("look at data directory: no owner")
 	case self.uid != 0 && int(owner.Uid) != self.uid:
-		return identity{}, fmt.Errorf("%w: uid %d, this process is uid %d", ErrOwner, owner.Uid, self.uid)
+		return identity{}, fmt.Errorf("data directory belongs to another user: uid %d, this process is uid %d",
+			owner.Uid, self.uid)
 	case self.uid != 0:
 		return self, nil
 	case owner.Uid == 0:

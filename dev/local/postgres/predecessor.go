@@ -40,7 +40,6 @@ func awaitPredecessor(ctx context.Context, dir string) error {
 
 func postmasterFile(dir string) string { return filepath.Join(dir, "postmaster.pid") }
 
-// IsRunning reports whether a server works on a data folder.
 func IsRunning(dir string) bool {
 	pid, _ := readPostmaster(dir)
 	return pid > 0 && isAlive(pid)
@@ -66,7 +65,6 @@ func readSharedMemory(dir string) (id int, is bool) {
 	return id, err == nil
 }
 
-// postmasterLines are empty where the file has none.
 func postmasterLines(dir string) (lines [8]string) {
 	content, _ := os.ReadFile(postmasterFile(dir))
 	for i, line := range strings.SplitN(string(content), "\n", len(lines)+1) {

@@ -10,7 +10,7 @@ import (
 )
 
 func childrenOf(pid int) (found []int) {
-	entries, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well-formed
+	entries, _ := filepath.Glob("/proc/[0-9]*")
 	for _, entry := range entries {
 		candidate, err := strconv.Atoi(filepath.Base(entry))
 		if err != nil {

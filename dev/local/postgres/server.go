@@ -47,7 +47,7 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if err := awaitPredecessor(ctx, cfg.Dir); err != nil {
 		return nil, err
 	}
-	_ = os.RemoveAll(left) // of a killed program; harmless
+	_ = os.RemoveAll(left)
 	return launch(ctx, cfg, id)
 }
 
@@ -62,7 +62,7 @@ func launch(ctx context.Context, cfg Config, id identity) (_ *Server, err error)
 	}
 	go func() {
 		<-s.process.Done()
-		_ = os.RemoveAll(s.cfg.socketDir) // a leftover folder does no harm
+		_ = os.RemoveAll(s.cfg.socketDir)
 		close(s.done)
 	}()
 	if err := s.awaitReady(ctx); err != nil {
@@ -128,7 +128,6 @@ func (s *Server) Stop(ctx context.Context) error {
 // disk.
 const closeTimeout = 25 * time.Second
 
-// Close is Stop with a limit of 25 s.
 func (s *Server) Close() error {
 	ctx, cancel := timeout(context.Background(), "PostgreSQL's stop", closeTimeout)
 	defer cancel()

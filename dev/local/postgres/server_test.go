@@ -150,11 +150,6 @@ func TestStartThatFails(t *testing.T) {
 		require.ErrorIs(t, err, child.ErrEnded)
 		require.ErrorContains(t, err, "no_such_setting", "the server's last words are in the error")
 	})
-	t.Run("no parent folder", func(t *testing.T) {
-		t.Parallel()
-		_, err := postgres.Start(t.Context(), postgres.Config{Dir: filepath.Join(testkit.Folder(t), "none", "data")})
-		require.ErrorIs(t, err, os.ErrNotExist)
-	})
 	t.Run("no binaries of that version", func(t *testing.T) {
 		t.Parallel()
 		dir := testkit.Folder(t)
@@ -175,29 +170,4 @@ func TestStartThatFails(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, left, "an unfinished cluster is removed")
 	})
-}
-
-func TestTwoStartsAtOnce(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(testkit.Folder(t), "data")
-	require.NoError(t, startServer(t, postgres.Config{Dir: dir}).Stop(t.Context()))
-	type result struct {
-		server *postgres.Server
-		err    error
-	}
-	results := make(chan result, 2)
-	for range 2 {
-		go func() {
-			server, err := postgres.Start(t.Context(), postgres.Config{Dir: dir})
-			results <- result{server, err}
-		}()
-	}
-	first, second := <-results, <-results
-	if first.err != nil {
-		first, second = second, first
-	}
-	require.NoError(t, first.err)
-	require.Error(t, second.err)
-	require.Equal(t, 1, query[int](t, first.server, `select 1`))
-	require.NoError(t, first.server.Stop(t.Context()))
 }

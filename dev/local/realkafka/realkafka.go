@@ -36,8 +36,7 @@ type Config struct {
 	Dir string
 	// CacheDir keeps the jars. Default: that of [cache.Path].
 	CacheDir string
-	// Node is the node's number. Default 1.
-	Node int
+	Node     int
 	// Join is the [Server.Controller] of a node whose cluster this broker joins.
 	Join     string
 	Settings map[string]string
@@ -134,7 +133,7 @@ func (s *Server) launch(ctx context.Context, classes string) error {
 	}
 	go func() {
 		<-s.process.Done()
-		_ = log.Close() // of a process that has ended
+		_ = log.Close()
 	}()
 	return s.awaitReady(ctx)
 }
@@ -189,10 +188,8 @@ func (s *Server) awaitReady(ctx context.Context) error {
 
 func (s *Server) Addr() string { return s.addr }
 
-// Controller returns host:port of the cluster's controller.
 func (s *Server) Controller() string { return s.controller }
 
-// Done is closed when the process has ended.
 func (s *Server) Done() <-chan struct{} { return s.process.Done() }
 
 // Stop ends the process, by force after 20 s, and removes a temporary data folder. A second call does nothing.

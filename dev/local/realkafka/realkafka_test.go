@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"example.com/twinbox/dev/local/cache"
 	"example.com/twinbox/internal/kafka"
 )
 
@@ -36,15 +35,6 @@ func TestAFailedFetchLeavesNothingThatLooksFinished(t *testing.T) {
 	require.Empty(t, left)
 }
 
-func TestJarsAreFetchedOnce(t *testing.T) {
-	cache := t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(cache, "kafka-"+Version), 0o755))
-	t.Setenv("PATH", t.TempDir()) // no mvn
-	jars, err := ensureJars(t.Context(), Config{CacheDir: cache})
-	require.NoError(t, err)
-	require.Equal(t, filepath.Join(cache, "kafka-"+Version), jars)
-}
-
 // TestRunsAndKeepsItsData needs Java, so it runs only where the real Kafka is asked for.
 func TestRunsAndKeepsItsData(t *testing.T) {
 	if os.Getenv("TWINBOX_TEST_KAFKA") != "real" {
@@ -65,20 +55,4 @@ func TestRunsAndKeepsItsData(t *testing.T) {
 	found, err := kafka.DescribeTopics(t.Context(), kafka.Config{Brokers: []string{addr}}, topic.Name)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, found[topic.Name].Partitions)
-}
-
-func TestJarsAreInTheSharedCache(t *testing.T) {
-	t.Setenv("HOME", "")
-	t.Setenv("XDG_CACHE_HOME", "")
-	t.Setenv("PATH", t.TempDir())
-	want, noCache := cache.Path("", "kafka-"+Version)
-	jars, err := ensureJars(t.Context(), Config{})
-	switch {
-	case noCache != nil:
-		require.Equal(t, noCache, err)
-	case err == nil:
-		require.Equal(t, want, jars)
-	default:
-		require.ErrorIs(t, err, ErrNoMaven, "the folder is known")
-	}
 }

@@ -43,31 +43,6 @@ func TestAStartThatFails(t *testing.T) {
 	}
 }
 
-func TestAFolderOfTheCallersStays(t *testing.T) {
-	cfg := withJava(t, `case "$*" in *StorageTool*) echo prepared twice; exit 1;; esac; echo "$@"; exit 1`)
-	cfg.Dir = filepath.Join(t.TempDir(), "kafka")
-	require.NoError(t, os.MkdirAll(filepath.Join(cfg.Dir, "data"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(cfg.Dir, "data", "meta.properties"), nil, 0o600))
-	_, err := Start(t.Context(), cfg)
-	require.ErrorContains(t, err, "kafka.Kafka "+filepath.Join(cfg.Dir, "server.properties"))
-	require.FileExists(t, filepath.Join(cfg.Dir, "kafka.log"))
-	content, err := os.ReadFile(filepath.Join(cfg.Dir, "server.properties"))
-	require.NoError(t, err)
-	settings := map[string]string{}
-	for line := range strings.Lines(string(content)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		settings[name] = value
-	}
-	broker, controller, found := strings.Cut(settings["listeners"], ",")
-	require.True(t, found)
-	require.Regexp(t, `^PLAINTEXT://127\.0\.0\.1:[1-9]\d*$`, broker, "loopback only")
-	require.Regexp(t, `^CONTROLLER://127\.0\.0\.1:[1-9]\d*$`, controller)
-	require.Equal(t, broker, settings["advertised.listeners"])
-	require.Equal(t, "1@"+strings.TrimPrefix(controller, "CONTROLLER://"), settings["controller.quorum.voters"])
-	require.Equal(t, filepath.Join(cfg.Dir, "data"), settings["log.dirs"])
-	require.Equal(t, "false", settings["auto.create.topics.enable"], "a misspelt topic is an error")
-}
-
 func TestAStartThatIsGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	impatient := errors.New("Ctrl-C")

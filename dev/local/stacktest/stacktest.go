@@ -2,6 +2,8 @@
 package stacktest
 
 import (
+	"strings"
+
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
@@ -11,7 +13,6 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Settings are those of [Service].
 type Settings struct {
 	AdminAddr string `env:"ADMIN_ADDR" envDefault:"127.0.0.1:0" format:"listen" doc:"listener of operators"`
 
@@ -43,4 +44,40 @@ func Patient() []string {
 		}
 	}
 	return settings
+}
+
+// Arguments are those of devstack run in dir, with these services and parts on free ports and the settings of
+// [Patient].
+func Arguments(dir string, list []eventing.Described, parts ...string) []string {
+	args := []string{"run", "--dir", dir}
+	parts = append(parts, "mailbox", "smtp", "kafka")
+	for _, s := range list {
+		parts = append(parts, s.Name+"-admin")
+		if s.Unset().Reads("HTTP_ADDR") {
+			parts = append(parts, s.Name)
+		}
+	}
+	for _, part := range parts {
+		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
+	}
+	for _, setting := range Patient() {
+		args = append(args, "--set", setting)
+	}
+	return args
+}
+
+// Screen keeps what is written to it, and calls Ready with it when the stack is ready.
+type Screen struct {
+	Ready func(text string)
+
+	text strings.Builder
+}
+
+// Write is called by one goroutine.
+func (s *Screen) Write(p []byte) (int, error) {
+	s.text.Write(p)
+	if strings.Contains(s.text.String(), "Ctrl-C") {
+		s.Ready(s.text.String())
+	}
+	return len(p), nil
 }

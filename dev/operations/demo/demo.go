@@ -19,7 +19,6 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
-// Config is a demonstration.
 type Config struct {
 	Services []*client.Service
 	API      string // host:port
@@ -32,11 +31,9 @@ type Config struct {
 	For  time.Duration
 	// Settle bounds the wait for the success of a sign-up, and for the last events.
 	Settle time.Duration
-	// Out gets a line every two seconds.
-	Out io.Writer
+	Out    io.Writer
 }
 
-// Fault breaks the system once.
 type Fault struct {
 	Name string
 	What string // in a sentence's middle: "kill -9, and another process takes its place"
@@ -44,13 +41,12 @@ type Fault struct {
 	Cause func(ctx context.Context, run *Run) (string, error)
 }
 
-// Run is a running demonstration.
 type Run struct {
 	cfg    Config
 	people *people
 	began  time.Time
 	told   map[string]string // reported causes, by service
-	fail   func(error)       // no verdict is possible
+	fail   func(error)
 
 	mu    sync.Mutex
 	users map[int]string
@@ -87,14 +83,12 @@ func Play(ctx context.Context, cfg Config) error {
 	return r.judge(whole)
 }
 
-// signedUp returns the users so far, by the number of their sign-up.
 func (r *Run) signedUp() map[int]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.users)
 }
 
-// underWay bounds concurrent sign-ups.
 const underWay = 64
 
 func (r *Run) actAll(ctx context.Context) {
@@ -205,5 +199,5 @@ func (r *Run) say(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	line := fmt.Sprintf("%6.1f s  "+format, append([]any{time.Since(r.began).Seconds()}, args...)...)
-	_, _ = fmt.Fprintln(r.cfg.Out, strings.TrimRight(line, " ")) // the exit code has the verdict, too
+	_, _ = fmt.Fprintln(r.cfg.Out, strings.TrimRight(line, " "))
 }

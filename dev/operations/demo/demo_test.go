@@ -219,16 +219,6 @@ func TestADemonstrationThatDoesNotEndWell(t *testing.T) {
 	}
 }
 
-func TestALineCopiesNoUsers(t *testing.T) {
-	run := &Run{cfg: Config{Out: io.Discard}, users: map[int]string{}}
-	tell := func() { run.tell(standing{}) }
-	few := testing.AllocsPerRun(10, tell)
-	for n := range 10_000 {
-		run.users[n] = "u"
-	}
-	require.InDelta(t, few, testing.AllocsPerRun(10, tell), 3)
-}
-
 func somethingIsMade(ctx context.Context, run *Run) (string, error) {
 	for len(run.signedUp()) == 0 {
 		if failure.Sleep(ctx, time.Millisecond) != nil {
@@ -254,20 +244,4 @@ func TestADemonstrationThatIsBrokenOffIsJudged(t *testing.T) {
 	}}}
 	require.NoError(t, Play(ctx, s.cfg))
 	require.Contains(t, s.out.String(), "nothing lost")
-}
-
-// Dead letters do not wait.
-func TestWhatWaits(t *testing.T) {
-	t.Parallel()
-	s := newSystem(t)
-	now := look(t.Context(), s.cfg.Services)
-	require.True(t, now.settled(), "a mail that is given up does not wait")
-	require.Equal(t, []int{1, 2}, []int{now.dead, now.unsure})
-	s.shown = quiet + `,{"kind":"mail","name":"n","waiting":3,"state":"well"}`
-	now = look(t.Context(), s.cfg.Services)
-	require.False(t, now.settled())
-	require.Equal(t, "3 to be mailed", now.String())
-	s.shown = `{"kind":"outbox","name":"customer","state":"unknown"}`
-	now = look(t.Context(), s.cfg.Services)
-	require.False(t, now.settled(), "it is not known")
 }

@@ -37,7 +37,6 @@ func (p *people) signUp(ctx context.Context, n int) (id string, err error) {
 	return said.UserID, err
 }
 
-// hasProfile reports whether the user's event has arrived.
 func (p *people) hasProfile(ctx context.Context, id string) (bool, error) {
 	status, said, err := p.call(ctx, http.MethodGet, "/v1/customers/"+id, "", "")
 	switch {

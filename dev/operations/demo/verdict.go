@@ -20,7 +20,6 @@ func (e unverifiableError) Error() string {
 // ExitCode is that of twinbox verify for a verdict on a part.
 func (unverifiableError) ExitCode() int { return 5 }
 
-// shown bounds the lines of one kind.
 const shown = 10
 
 func (r *Run) judge(ctx context.Context) error {

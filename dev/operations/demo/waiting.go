@@ -12,9 +12,9 @@ import (
 type standing struct {
 	waiting map[string]int // by the awaited step
 	dead    int
-	unsure  int     // mails that may have been sent
-	known   bool    // all of that is known
-	causes  []cause // of the services that wait
+	unsure  int // mails that may have been sent
+	known   bool
+	causes  []cause
 }
 
 type cause struct{ service, code, sentence string }

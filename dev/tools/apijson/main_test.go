@@ -9,17 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestConvert(t *testing.T) {
-	t.Parallel()
-	converted, err := convert([]byte("b: [1, 2.5, true]\na:\n  \"200\": {x: <y>}\n"))
-	require.NoError(t, err)
-	require.JSONEq(t, `{"a":{"200":{"x":"<y>"}},"b":[1,2.5,true]}`, string(converted))
-	_, err = convert([]byte("a: [1"))
-	require.ErrorContains(t, err, "read document")
-	_, err = convert([]byte("1: x\n"))
-	require.Error(t, err, "JSON has no member that is a number")
-}
-
 // make generate writes the JSON.
 func TestTheConvertedDocumentsAreTheDocuments(t *testing.T) {
 	t.Parallel()

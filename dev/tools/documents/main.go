@@ -83,7 +83,6 @@ type topic struct {
 
 type message struct{ event.Declaration }
 
-// File is the name of the event's schema.
 func (m message) File() string { return path.Base(m.DataSchema) }
 
 // Title is the first sentence of the schema's description.
@@ -148,7 +147,6 @@ func describe(d event.Declaration, all []eventing.Declared) topic {
 	return t
 }
 
-// The record has the required headers.
 func keepFirst(file string, d event.Declaration) error {
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -14,10 +14,8 @@ const (
 	TypePrefix  = contract.TypePrefix
 )
 
-// TopicUsers is a topic of the system.
 const TopicUsers = contract.TopicUsers
 
-// UserRegistered is an event of the system.
 var UserRegistered = contract.UserRegistered
 
 //go:embed events/*.json

@@ -13,10 +13,8 @@ const (
 	SourceHello = "/twinbox/hello"
 )
 
-// HelloSaid reports a greeting.
 var HelloSaid = define[HelloGreeting](TopicHello, SourceHello, "hello", "hello-said.v1")
 
-// HelloGreeting is the payload of [HelloSaid].
 type HelloGreeting struct {
 	GreetingID string    `json:"greeting_id"`
 	Text       string    `json:"text"`

@@ -3,7 +3,6 @@ package account
 // Code is the stable name of a broken rule, for clients and dead letters. The message may change.
 type Code string
 
-// These are the codes of an [Error].
 const (
 	CodeInvalidID           Code = "invalid_account_id"
 	CodeInvalidAmount       Code = "invalid_amount"
@@ -25,10 +24,8 @@ type Error struct {
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Field + ": " + e.Message }
 
-// ErrorCode returns the code as text, under which dead letters are found.
 func (e *Error) ErrorCode() string { return string(e.Code) }
 
-// Is makes errors.Is compare codes.
 func (e *Error) Is(target error) bool {
 	other, ok := target.(*Error)
 	return ok && other.Code == e.Code

@@ -37,29 +37,24 @@ func (e Opened) Check() error {
 	return cmp.Or(e.AccountID.check(), invalid, checkTime("opened_at", e.OpenedAt))
 }
 
-// Check is [Opened.Check] for a credit.
 func (e FundsCredited) Check() error {
 	_, invalid := ParseMoney(e.Amount, string(e.Currency))
 	return cmp.Or(e.AccountID.check(), invalid, checkTime("credited_at", e.CreditedAt))
 }
 
-// Check is [Opened.Check] for a debit.
 func (e FundsDebited) Check() error {
 	_, invalid := ParseMoney(e.Amount, string(e.Currency))
 	return cmp.Or(e.AccountID.check(), invalid, checkTime("debited_at", e.DebitedAt))
 }
 
-// About returns the account's id and the business time.
 func (e Opened) About() (key string, at time.Time) {
 	return string(e.AccountID), e.OpenedAt
 }
 
-// About is [Opened.About] for a credit.
 func (e FundsCredited) About() (key string, at time.Time) {
 	return string(e.AccountID), e.CreditedAt
 }
 
-// About is [Opened.About] for a debit.
 func (e FundsDebited) About() (key string, at time.Time) {
 	return string(e.AccountID), e.DebitedAt
 }

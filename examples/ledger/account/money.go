@@ -8,7 +8,6 @@ type Currency string
 
 var supported = map[Currency]bool{"CHF": true, "EUR": true, "GBP": true, "JPY": true, "USD": true}
 
-// ParseCurrency accepts CHF, EUR, GBP, JPY and USD.
 func ParseCurrency(text string) (Currency, error) {
 	if !supported[Currency(text)] {
 		return "", &Error{CodeUnsupportedCurrency, "currency", "is not one of CHF, EUR, GBP, JPY, USD"}

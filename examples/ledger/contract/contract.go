@@ -15,7 +15,6 @@ const (
 	SourceLedger  = "/twinbox/ledger"
 )
 
-// The events of the ledger.
 var (
 	AccountOpened = define[account.Opened]("account-opened.v1")
 	FundsCredited = define[account.FundsCredited]("funds-credited.v1")

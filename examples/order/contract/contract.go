@@ -16,7 +16,6 @@ const (
 	TopicPayments = contract.TopicPrefix + "payments.payments.v1"
 )
 
-// Each producer has its ce_source.
 const (
 	SourceOrder    = "/twinbox/order"
 	SourcePayments = "/twinbox/payments"
@@ -34,7 +33,6 @@ var (
 //go:embed events/*.json
 var files embed.FS
 
-// All returns every declaration.
 func All() []event.Declaration {
 	return []event.Declaration{
 		OrderPlaced.Declaration, OrderPaid.Declaration, OrderCancelled.Declaration, RefundDue.Declaration,

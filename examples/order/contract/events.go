@@ -86,38 +86,26 @@ func checkIDs(ids ...string) error {
 	return nil
 }
 
-// Check implements [event.Ruled].
 func (e Placed) Check() error { return checkIDs(e.OrderID) }
 
-// Check implements [event.Ruled].
 func (e Paid) Check() error { return checkIDs(e.OrderID, e.PaymentID) }
 
-// Check implements [event.Ruled].
 func (e Cancelled) Check() error { return checkIDs(e.OrderID) }
 
-// Check implements [event.Ruled].
 func (e Refund) Check() error { return checkIDs(e.OrderID, e.PaymentID) }
 
-// Check implements [event.Ruled].
 func (e Overdue) Check() error { return checkIDs(e.OrderID) }
 
-// Check implements [event.Ruled].
 func (e Payment) Check() error { return checkIDs(e.OrderID, e.PaymentID) }
 
-// About implements [event.Ruled].
 func (e Placed) About() (key string, at time.Time) { return e.OrderID, e.PlacedAt }
 
-// About implements [event.Ruled].
 func (e Paid) About() (key string, at time.Time) { return e.OrderID, e.PaidAt }
 
-// About implements [event.Ruled].
 func (e Cancelled) About() (key string, at time.Time) { return e.OrderID, e.CancelledAt }
 
-// About implements [event.Ruled].
 func (e Refund) About() (key string, at time.Time) { return e.OrderID, e.DueAt }
 
-// About implements [event.Ruled].
 func (e Overdue) About() (key string, at time.Time) { return e.OrderID, e.PayBy }
 
-// About implements [event.Ruled].
 func (e Payment) About() (key string, at time.Time) { return e.PaymentID, e.CompletedAt }

@@ -52,7 +52,6 @@ var packages = map[string]source{
 	},
 }
 
-// cached returns a folder that may not exist.
 func (o options) cached() (string, error) {
 	place, err := cache.Path(o.cacheDir, "postgresql-"+Version+"-"+runtime.GOOS+"-"+runtime.GOARCH)
 	return filepath.Join(place, "bin"), err
@@ -84,7 +83,7 @@ func fetch(ctx context.Context, bin string, opts options) error {
 	if _, err := lock.TryLockContext(ctx, 50*time.Millisecond); err != nil {
 		return fmt.Errorf("await another fetch: %w", err)
 	}
-	defer func() { _ = lock.Unlock() }() // the fetch's outcome does not depend on it
+	defer func() { _ = lock.Unlock() }()
 	if opts.check(ctx, bin) == nil {
 		return nil // another process has fetched it
 	}
@@ -99,7 +98,7 @@ func fetch(ctx context.Context, bin string, opts options) error {
 
 func (o options) report(format string, args ...any) {
 	if o.progress != nil {
-		_, _ = fmt.Fprintf(o.progress, format+"\n", args...) // a progress that cannot be shown stops nothing
+		_, _ = fmt.Fprintf(o.progress, format+"\n", args...)
 	}
 }
 
@@ -110,7 +109,7 @@ func registry(getenv func(string) string) string {
 }
 
 func hasMusl(root string) bool {
-	found, _ := filepath.Glob(filepath.Join(root, "lib", "ld-musl-*")) // the pattern is well-formed
+	found, _ := filepath.Glob(filepath.Join(root, "lib", "ld-musl-*"))
 	return len(found) > 0
 }
 

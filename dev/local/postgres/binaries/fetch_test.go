@@ -202,17 +202,3 @@ func TestUnpack(t *testing.T) {
 	require.Equal(t, "libpq.so.5.18", target, "relative, so that the folder can be moved")
 	require.NoFileExists(t, filepath.Join(dir, "package.json"))
 }
-
-func TestUnpackRefusesOtherContent(t *testing.T) {
-	t.Parallel()
-	for name, archive := range map[string][]byte{
-		"links not JSON": pack(t, entry{"package/native/pg-symlinks.json", `nonsense`}),
-		"no programs":    pack(t, entry{"package/package.json", "{}"}),
-		"not an archive": []byte("nonsense"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			require.Error(t, unpack(t.Context(), archive, t.TempDir()))
-		})
-	}
-}

@@ -118,7 +118,7 @@ func find() (found []string) {
 		}
 	}
 	for _, pattern := range places {
-		dirs, _ := filepath.Glob(pattern) // the patterns are well-formed
+		dirs, _ := filepath.Glob(pattern)
 		slices.Sort(dirs)
 		slices.Reverse(dirs) // all versions that fit have two digits
 		found = append(found, dirs...)

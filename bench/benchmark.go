@@ -11,12 +11,12 @@ import (
 
 type benchmark struct {
 	*stage
-	name    string
-	plan    any
-	sheet   *sheet
-	goals   []goal
-	prepare func(context.Context) error
-	parts   []part // in the order in which they run
+	name, title string
+	plan        any
+	sheet       *sheet
+	goals       []goal
+	prepare     func(context.Context) error
+	parts       []part // in the order in which they run
 }
 
 // --only names a part.

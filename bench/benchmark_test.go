@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,6 +34,17 @@ func TestStepsRunInOrderUntilOneFails(t *testing.T) {
 	})
 }
 
+func TestStepsStopWithTheContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("Ctrl-C")
+	err := (&benchmark{sheet: newSheet()}).runSteps(ctx, io.Discard, []step{
+		{"a", func(context.Context) error { cancel(stopped); return nil }},
+		{"b", func(context.Context) error { panic("must not run") }},
+	})
+	require.ErrorIs(t, err, stopped)
+}
+
 func TestVariantsTakeTurnsInBeingFirst(t *testing.T) {
 	t.Parallel()
 	b := &benchmark{parts: []part{
@@ -50,6 +62,16 @@ func TestVariantsTakeTurnsInBeingFirst(t *testing.T) {
 		"x 1/2: a", "x 1/2: b", "x 2/2: b", "x 2/2: a", "y 1/1: c", "z 1/2: d", "z 2/2: d",
 	}, names())
 	require.Equal(t, []string{"y 1/1: c"}, names("y"))
+}
+
+func TestEachPartCanBeAskedFor(t *testing.T) {
+	t.Parallel()
+	for name, b := range smokes() {
+		for _, p := range b.parts {
+			_, err := (&options{Benchmark: name, Only: []string{p.name}}).benchmark()
+			require.NoError(t, err, "%s %s", name, p.name)
+		}
+	}
 }
 
 func TestWhereResultsAreWritten(t *testing.T) {
@@ -88,4 +110,15 @@ func TestAProgramThatEndsEarlyCutsTheMeasurementShort(t *testing.T) {
 	})
 	require.ErrorIs(t, err, errEndedEarly)
 	require.ErrorIs(t, err, broken)
+}
+
+func TestAProgramIsEndedAfterTheMeasurement(t *testing.T) {
+	t.Parallel()
+	ended := false
+	require.NoError(t, alongside(t.Context(), func(ctx context.Context) error {
+		<-ctx.Done()
+		ended = true
+		return nil
+	}, func(context.Context) error { return nil }))
+	require.True(t, ended)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"math"
 	"strings"
 )
@@ -56,6 +55,6 @@ func (g goal) judged() number {
 
 func (g goal) isMeasured() bool { return !math.IsNaN(float64(g.Median)) }
 
-func (g goal) bar() string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s %s", g.Bound, format(g.Limit), g.Unit))
-}
+func (g goal) bar() string { return g.Bound + " " + withUnit(g.Limit, g.Unit) }
+
+func withUnit(n number, unit string) string { return strings.TrimSpace(format(n) + " " + unit) }

@@ -68,7 +68,7 @@ func newInbox(st *stage, plan inboxPlan) *benchmark {
 		}
 	}
 	return &benchmark{
-		stage: st, name: "inbox", plan: plan, sheet: b.sheet,
+		stage: st, name: "inbox", title: "Inbox: ours and by hand on watermill-kafka", plan: plan, sheet: b.sheet,
 		goals: []goal{
 			over("batch200_over_by_hand", "batch 200 over by hand", "batch200", "hand", 5),
 			over("batch200_versioned_over_by_hand", "the same, both with hash and version", "batch200_versioned",

@@ -33,6 +33,22 @@ func TestScheduleKeepsItsRateAndItsEnd(t *testing.T) {
 	})
 }
 
+func TestScheduleHasGapsAndBursts(t *testing.T) {
+	t.Parallel()
+	due := schedule(100, 10*time.Second)
+	short, long := 0, 0
+	for i := 1; i < len(due); i++ {
+		switch gap := due[i] - due[i-1]; {
+		case gap < time.Millisecond:
+			short++
+		case gap > 30*time.Millisecond:
+			long++
+		}
+	}
+	require.Positive(t, short, "arrivals do not wait for each other")
+	require.Positive(t, long)
+}
+
 func TestWaitsCountFromTheCommit(t *testing.T) {
 	t.Parallel()
 	a, now := newArrivals[string](0), time.Now()

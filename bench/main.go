@@ -76,7 +76,7 @@ func (o *options) benchmark() (*benchmark, error) {
 
 // Only --out writes the result of a part or of a quick run.
 func (o *options) show(r *report, to io.Writer) error {
-	if _, err := to.Write(r.table()); err != nil {
+	if err := r.print(to); err != nil {
 		return err
 	}
 	dir, name := o.Out, r.Benchmark

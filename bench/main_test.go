@@ -88,7 +88,7 @@ func TestBenchmarksMeasureEverything(t *testing.T) {
 					require.Len(t, f.Loads, 1)
 				}
 			}
-			require.FileExists(t, filepath.Join(out, name+".txt"))
+			require.FileExists(t, filepath.Join(out, name+".svg"))
 			left, err := os.ReadDir(dir)
 			require.NoError(t, err)
 			require.Empty(t, left, "the database's files are gone")

@@ -65,7 +65,7 @@ func newPath(st *stage, plan pathPlan) *benchmark {
 		})
 	b := &pathBench{stage: st, plan: plan, sheet: newSheet(groups...)}
 	return &benchmark{
-		stage: st, name: "path", plan: plan,
+		stage: st, name: "path", title: "From a signup to the other service's inbox: ours and stock Watermill", plan: plan,
 		sheet: b.sheet, goals: append(latencyGoals("commit to inbox"), b.goals()...),
 		prepare: func(ctx context.Context) error {
 			return errors.Join(

@@ -71,7 +71,7 @@ func newRelay(st *stage, plan relayPlan) *benchmark {
 		},
 	}, latencyGoals("commit to ack")...)
 	return &benchmark{
-		stage: st, name: "relay", plan: plan, sheet: b.sheet,
+		stage: st, name: "relay", title: "Outbox and relay: ours and stock Watermill", plan: plan, sheet: b.sheet,
 		goals: goals,
 		prepare: func(ctx context.Context) error {
 			return b.migrate(ctx, outboxTemplate, migrations.Outbox, migrations.Customer)

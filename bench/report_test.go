@@ -1,15 +1,22 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
 	"math"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 // Stock did not keep up, and the path was not measured.
@@ -42,22 +49,12 @@ func sampleReport(quick bool) *report {
 
 func TestTableFitsAHundredColumns(t *testing.T) {
 	t.Parallel()
-	r := sampleReport(true)
-	table := r.table()
-	for line := range strings.Lines(string(table)) {
+	var out bytes.Buffer
+	require.NoError(t, sampleReport(true).print(&out))
+	for line := range strings.Lines(out.String()) {
 		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 100, line)
 	}
-	const file = "testdata/table.txt"
-	if *update {
-		require.NoError(t, os.WriteFile(file, table, 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(table))
-	for _, load := range []number{0.9, number(math.NaN())} { // less than half of the cores, not known
-		r.Machine.Load = load
-		require.Len(t, r.warnings(), 1)
-	}
+	golden(t, "table.txt", out.Bytes())
 }
 
 func TestGoalsAreOfFiguresThatFit(t *testing.T) {
@@ -76,6 +73,53 @@ func TestGoalsAreOfFiguresThatFit(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestPictureIsWellFormedAndTheSame(t *testing.T) {
+	t.Parallel()
+	svg := sampleReport(false).picture()
+	for decoder := xml.NewDecoder(bytes.NewReader(svg)); ; {
+		_, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+	}
+	require.NotContains(t, string(svg), "NaN")
+	golden(t, "picture.svg", svg)
+}
+
+func TestPictureEscapesText(t *testing.T) {
+	t.Parallel()
+	svg := string(drawSVG("a < b & c", []string{`"l"`}, []*group{{Title: `"p"`, Figures: []*figure{{Label: "<x>"}}}}))
+	require.Contains(t, svg, "a &lt; b &amp; c")
+	require.Contains(t, svg, "&lt;x&gt;")
+	require.NotContains(t, svg, "<x>")
+}
+
+func TestResultHoldsLoadAndWarnings(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := sampleReport(true)
+	require.Len(t, r.warnings(), 2, "quick, and on a loaded machine")
+	require.NoError(t, r.write(dir, "relay", io.Discard))
+	content, err := os.ReadFile(filepath.Join(dir, "relay.json"))
+	require.NoError(t, err)
+	var result map[string]any
+	require.NoError(t, json.Unmarshal(content, &result))
+	require.Equal(t, true, result["quick"])
+	require.InDelta(t, 1.5, result["machine"].(map[string]any)["load_average"], 0)
+	figure := result["groups"].([]any)[0].(map[string]any)["figures"].([]any)[0].(map[string]any)
+	require.Equal(t, "drain.stock.same", figure["id"])
+	require.Len(t, figure["rounds"], 3)
+	require.Equal(t, []any{0.25, 1.25, 2.25}, figure["load_averages"])
+	goal := result["goals"].([]any)[0].(map[string]any)
+	require.InDelta(t, 2.25, goal["load_average"], 0, "the highest")
+
+	r.Machine.Load = 0.9
+	require.Len(t, r.warnings(), 1, "less than half of the cores")
+	r.Machine.Load = number(math.NaN())
+	require.Len(t, r.warnings(), 1, "not known")
 }
 
 func TestGoals(t *testing.T) {
@@ -147,4 +191,33 @@ func TestNumbers(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, string(doc))
 	}
+}
+
+func TestNumbersHaveAtMostThreeDigits(t *testing.T) {
+	t.Parallel()
+	check := func(t require.TestingT, v float64) {
+		shown := format(number(v))
+		if v < 999.5 {
+			require.LessOrEqual(t, len(strings.ReplaceAll(shown, ".", "")), 3, "%v: %s", v, shown)
+		}
+		read, err := strconv.ParseFloat(strings.ReplaceAll(shown, ",", ""), 64)
+		require.NoError(t, err)
+		require.InEpsilon(t, v, read, 0.00502)
+	}
+	for _, v := range []float64{1, 0.9996, 9.994, 9.996, 10, 99.94, 99.96, 100, 999.4, 999.6, 1000, 999_999.6} {
+		check(t, v)
+	}
+	rapid.Check(t, func(t *rapid.T) { check(t, rapid.Float64Range(1, 1e9).Draw(t, "v")) })
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, got, 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -16,7 +17,7 @@ const (
 	loadWidth  = 8
 )
 
-func (r *report) table() []byte {
+func (r *report) print(w io.Writer) error {
 	var t bytes.Buffer
 	for _, warning := range r.warnings() {
 		fmt.Fprintf(&t, "%s\n\n", warning)
@@ -35,7 +36,8 @@ func (r *report) table() []byte {
 		fmt.Fprintf(&t, "%s=%s ", name, m.Settings[name])
 	}
 	t.WriteString("\n")
-	return t.Bytes()
+	_, err := w.Write(t.Bytes())
+	return err
 }
 
 func (g goal) print(t *bytes.Buffer) {

@@ -27,11 +27,11 @@ type Commands struct {
 }
 
 type dlqCommands struct {
-	List    dlqList    `cmd:"" aliases:"ls" help:"The dead letters that wait, grouped by error."`
-	Show    dlqShow    `cmd:"" aliases:"get" help:"One dead letter and its history."`
-	Replay  dlqReplay  `cmd:"" post:"/admin/v1/dead-letters/replay" done:"Replayed" would:"try to replay" thing:"dead letter" help:"Handle dead letters again: through the inbox, in the order of their key, for their consumer alone."`
-	Edit    dlqEdit    `cmd:"" done:"Edited" would:"edit" thing:"dead letter" help:"Replace the payload or headers; the original is kept."`
-	Discard dlqDiscard `cmd:"" post:"/admin/v1/dead-letters/discard" done:"Discarded" would:"discard" thing:"dead letter" help:"Settle dead letters without handling them; events parked behind them are resumed."`
+	List    dlqList      `cmd:"" aliases:"ls" help:"The dead letters that wait, grouped by error."`
+	Show    dlqShow      `cmd:"" aliases:"get" help:"One dead letter and its history."`
+	Replay  dlqReplay    `cmd:"" parts:"" post:"/admin/v1/dead-letters/replay" done:"Replayed" would:"try to replay" thing:"dead letter" help:"Handle dead letters again: through the inbox, in the order of their key, for their consumer alone."`
+	Edit    dlqEdit      `cmd:"" post:"/admin/v1/dead-letters/edit" done:"Edited" would:"edit" thing:"dead letter" help:"Replace the payload or headers; the original is kept."`
+	Discard LetterChange `cmd:"" parts:"" post:"/admin/v1/dead-letters/discard" done:"Discarded" would:"discard" thing:"dead letter" help:"Settle dead letters without handling them; events parked behind them are resumed."`
 }
 
 type mailCommands struct {
@@ -94,7 +94,7 @@ type consumerChange struct {
 type outboxCommands struct {
 	Status    Listing         `cmd:"" help:"How far each service's events are published, and which keys are parked."`
 	Tail      outboxTail      `cmd:"" help:"The newest events and their states."`
-	Republish outboxRepublish `cmd:"" post:"/admin/v1/outbox/republish" done:"Republished" would:"republish" thing:"event" help:"Send published events again, with the same ids; consumers skip what they have."`
+	Republish outboxRepublish `cmd:"" parts:"" post:"/admin/v1/outbox/republish" done:"Republished" would:"republish" thing:"event" help:"Send published events again, with the same ids; consumers skip what they have."`
 	Scheduled outboxScheduled `cmd:"" help:"Events that are due later: list them, take one back."`
 	Release   outboxRelease   `cmd:"" post:"/admin/v1/outbox/release" done:"Released" would:"release" thing:"key" help:"Let the relay try a parked key's events again."`
 	Pause     Change          `cmd:"" one:"" post:"/admin/v1/outbox/pause" done:"Paused" would:"pause" thing:"relay" help:"Pause a service's relay: its events wait in the outbox."`
@@ -167,11 +167,10 @@ var listings = map[string]listing{
 	},
 	"dlq list --each": {
 		question: "POST /admin/v1/dead-letters/query", none: "No dead letters", pages: true,
-		example: item{"filter": item{"state": "waiting"}, "after": 0},
-		views:   []view{{of: "items", columns: letterColumns}},
+		example: item{"state": "waiting"}, views: []view{{of: "items", columns: letterColumns}},
 	},
 	"mail list": {
-		question: "GET /admin/v1/mails", example: item{"state": "open"}, none: "No mails", pages: true,
+		question: "POST /admin/v1/mails", example: item{"state": "open"}, none: "No mails", pages: true,
 		views: []view{{of: "items", columns: mailColumns}},
 	},
 	"inbox stats": {
@@ -180,13 +179,13 @@ var listings = map[string]listing{
 			"DEAD_LETTERS dead, PARKED parked, DELIVERIES outcomes counts"}},
 	},
 	"inbox lookup": {
-		question: "GET /admin/v1/inbox/events", absent: true,
+		question: "POST /admin/v1/inbox/events", absent: true,
 		none: "No consumer remembers the event: it has not come, is forgotten, or is of a type without a handler",
 		views: []view{{of: "items", columns: "CONSUMER consumer, OUTCOME outcome, PROCESSED processed_at time, " +
 			"TYPE type type, RECORD topic record, DEAD_LETTER dead_letter, METADATA+ metadata json"}},
 	},
 	"inbox history": {
-		question: "GET /admin/v1/inbox/history",
+		question: "POST /admin/v1/inbox/history",
 		none: "No consumer has applied an event of this type; its dead letters: " +
 			"twinbox dlq list --each --state all --type",
 		views: []view{{
@@ -217,11 +216,11 @@ var listings = map[string]listing{
 		},
 	},
 	"outbox tail": {
-		question: "GET /admin/v1/outbox/events", none: "No events", all: true,
+		question: "POST /admin/v1/outbox/events", none: "No events", all: true, tail: true,
 		views: []view{{of: "items", order: "occurred_at", columns: tailColumns}},
 	},
 	"outbox lost": {
-		question: "GET /admin/v1/outbox/lost", none: "No lost events", all: true,
+		question: "POST /admin/v1/outbox/lost", none: "No lost events", all: true,
 		views: []view{{of: "items", columns: lostColumns}},
 	},
 	"outbox topics": {
@@ -230,12 +229,12 @@ var listings = map[string]listing{
 			"GROUPS_BEHIND behind counts"}},
 	},
 	"outbox scheduled list": {
-		question: "GET /admin/v1/outbox/scheduled", none: "No scheduled events",
+		question: "POST /admin/v1/outbox/scheduled", none: "No scheduled events",
 		views: []view{{of: "items", columns: "SERVICE service, NAME name, DUE due_at due, " +
 			"OVERDUE overdue_seconds seconds, TYPE type type, KEY key, SCHEDULED+ scheduled_at age"}},
 	},
 	"audit": {
-		question: "GET /admin/v1/audit", none: "No operator changed anything",
+		question: "POST /admin/v1/audit", none: "No operator changed anything",
 		views: []view{{of: "items", order: "at", columns: actionColumns}},
 	},
 }

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +45,8 @@ type listing struct {
 	none     string // the text without an item; empty: the document has whole answers by service
 	pages    bool   // it has --after
 	absent   bool   // having no item is an error
-	all      bool   // it asks for every page, of a tail up to its limit
+	all      bool   // it asks for every page, up to the limit if there is one
+	tail     bool   // older pages follow newer ones
 	example  item   // what completion asks
 }
 
@@ -62,6 +63,7 @@ func (l listing) ask(ctx context.Context, services []*client.Service, asked item
 		answer, err := l.read(ctx, s, asked)
 		if err == nil {
 			answer["service"] = s.Name
+			nameLetters(s.Name, answer)
 			for _, v := range l.views {
 				for _, i := range answer.items(v.of) {
 					i["service"] = s.Name
@@ -75,33 +77,29 @@ func (l listing) ask(ctx context.Context, services []*client.Service, asked item
 
 func (l listing) read(ctx context.Context, s *client.Service, asked item) (answer item, err error) {
 	method, path, _ := strings.Cut(l.question, " ")
-	limit, _ := strconv.Atoi(asked.text("limit"))
+	if method == http.MethodGet {
+		return client.Call[item](ctx, s, client.Get(path))
+	}
 	asked = maps.Clone(asked)
+	rest, _ := strconv.Atoi(asked.text("limit"))
 	var items []any
 	for {
-		request := client.Get(path, asked)
-		if method == "POST" {
-			request = client.Post(path, asked)
-		}
-		answer, err = client.Call[item](ctx, s, request)
+		answer, err = client.Call[item](ctx, s, client.Post(path, asked))
 		if err != nil || !l.all {
 			return answer, err
 		}
 		page, _ := answer["items"].([]any)
-		if asked["before"] != nil {
+		if l.tail {
 			items = slices.Concat(page, items)
 		} else {
 			items = append(items, page...)
 		}
-		switch rest := answer["rest"]; {
-		case rest != nil && len(items) < limit: // one answer covers a limited number of positions
-			asked["before"], asked["limit"] = rest, limit-len(items)
-		case answer["next"] != nil:
-			asked["after"] = answer["next"]
-		case answer["more"] == true:
-			asked["after"] = page[len(page)-1].(map[string]any)["id"]
-		default:
-			answer["items"] = items
+		answer["items"], asked["after"] = items, answer["next"]
+		if asked["limit"] != nil {
+			rest -= len(page)
+			asked["limit"] = rest
+		}
+		if answer["next"] == nil || asked["limit"] == 0 {
 			return answer, nil
 		}
 	}
@@ -109,7 +107,7 @@ func (l listing) read(ctx context.Context, s *client.Service, asked item) (answe
 
 // Each service numbers its own dead letters.
 func nameLetters(service string, i item) {
-	for from, to := range map[string]string{"example": "example", "dead_letter": "dead_letter", "id": "ref"} {
+	for from, to := range map[string]string{"example": "example", "dead_letter": "dead_letter", "next": "next", "id": "ref"} {
 		if id, is := i[from].(json.Number); is {
 			i[to] = service + "/" + id.String()
 		}
@@ -155,16 +153,14 @@ func (l listing) write(to *streams, found serviceAnswers, unknown missing, asked
 
 func (l listing) document(found serviceAnswers, unknown missing) item {
 	document, unread, reasons := item{}, item{}, item{}
-	more, next := false, []string{}
+	more, next := false, []any{}
 	for _, a := range found {
 		if l.none == "" {
 			document[a.Service] = a.Value
 		}
-		if a.Value["more"] == true {
-			more = true
-			if l.pages {
-				next = append(next, lastOf(a.Value))
-			}
+		more = more || hasMore(a.Value)
+		if l.pages && hasMore(a.Value) {
+			next = append(next, a.Value["next"])
 		}
 		if a.Value["unread"] != nil {
 			unread[a.Service], document["unread"] = a.Value["unread"], unread
@@ -179,20 +175,13 @@ func (l listing) document(found serviceAnswers, unknown missing) item {
 	return document
 }
 
-// The name for --after.
-func lastOf(answer item) string {
-	name := ""
-	for _, i := range answer.items("items") {
-		name = cmp.Or(i.text("ref"), i.text("id"))
-	}
-	return name
-}
+func hasMore(answer item) bool { return answer["more"] == true || answer["next"] != nil }
 
 func (l listing) warnOfMore(to *streams, answer item) {
 	switch unread, service := answer.time("unread").UTC(), answer["service"]; {
-	case answer["more"] == true && l.pages:
-		to.warn("%s has more: continue with --service %[1]s --after %s", service, lastOf(answer))
-	case answer["more"] == true:
+	case hasMore(answer) && l.pages:
+		to.warn("%s has more: continue with --service %[1]s --after %s", service, answer.text("next"))
+	case hasMore(answer):
 		to.warn("%s has more: give a larger --limit, or narrower conditions", service)
 	case answer["unread"] != nil:
 		to.warn("%s has too many rows to read all: events of %s and older may be missing; continue with --until %s",

@@ -22,18 +22,13 @@ type outboxRepublish struct {
 	Key   string   `json:"key,omitempty" help:"Of this key." env:"-"`
 }
 
-func (c *outboxRepublish) AfterApply() error {
-	if c.From == nil && c.To == nil && c.Window == (Window{}) && len(c.ID) == 0 && c.Topic == "" && c.Key == "" {
-		return usage("nothing selected: give --from, --to, --since, --until, --id, --topic or --key")
-	}
-	return nil
-}
-
-func (c *outboxRepublish) Run(ctx context.Context, to *streams, services []*client.Service) error {
+func (c *outboxRepublish) Run(
+	ctx context.Context, command *kong.Context, to *streams, services []*client.Service,
+) error {
 	if (c.From != nil || c.To != nil) && len(services) > 1 {
-		return usage("positions are a service's own: give --service too")
+		return errSeveral
 	}
-	return c.inTurn(ctx, to, services, func(*client.Service) any { return c })
+	return c.Change.Run(ctx, command, to, services)
 }
 
 type outboxRelease struct {
@@ -60,7 +55,10 @@ type outboxTail struct {
 	Payload bool   `json:"payload,omitempty" help:"Show payloads, which hold personal data: the newest ones, up to 8 MiB." env:"-"`
 }
 
-const followEvery = time.Second
+const (
+	followEvery = time.Second
+	maxLimit    = 1000
+)
 
 func (c *outboxTail) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	l, asked := listings["outbox tail"], values(c)

@@ -86,10 +86,12 @@ func TestOutboxLost(t *testing.T) {
 		"found_at":"2026-01-02T03:05:00Z","headers":{"ce_id":"e"},"bytes":2%s}`
 	customer := listener(t, func(w http.ResponseWriter, r *http.Request) {
 		n, payload, next := 1, "", `,"next":"users/2/1/1/e1"`
-		if r.URL.Query().Get("payload") == "true" {
+		var asked adminapi.LostQuery
+		_ = json.NewDecoder(r.Body).Decode(&asked)
+		if asked.Payload {
 			payload = `,"payload":"e30="`
 		}
-		if r.URL.Query().Get("after") == "users/2/1/1/e1" {
+		if asked.After == "users/2/1/1/e1" {
 			n, next = 2, ""
 		}
 		_, _ = fmt.Fprintf(w, `{"items":[`+event+`]%s}`, n, payload, next)

@@ -111,7 +111,7 @@ func TestDocumentsNameLettersAsTheyAreTyped(t *testing.T) {
 		`"errors":[{"subject":"17","code":"c","detail":"d"}]}}` + "\n"
 	customer := listener(t, answers(map[string]string{
 		"service":              `{"name":"customer","consumers":["customer.profile"]}`,
-		"dead-letters/17":      `{"letter":{"id":17,"key":"k<"},"history":[{"id":1,"kind":"dead_letter","subject":"17"}]}`,
+		"dead-letters/show":    `{"letter":{"id":17,"key":"k<"},"history":[{"id":1,"kind":"dead_letter","subject":"17"}]}`,
 		"dead-letters/discard": refused,
 		"dead-letters/groups":  `{"items":[{"code":"c","example":17}]}`,
 		"dead-letters/query":   `{"items":[{"id":17}]}`,

@@ -67,7 +67,7 @@ func TestAStrangerIsChangedNothing(t *testing.T) {
 		var document failureDocument
 		r.json(t, &document)
 		require.Equal(t, "wrong_service", document.Error.Code)
-		delete(asked, "dead-letters/1") // is only looked at
+		delete(asked, "dead-letters/show") // is only looked at
 		require.Equal(t, map[string]int{"service": 1}, asked, command)
 	}
 }

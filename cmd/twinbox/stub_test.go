@@ -47,13 +47,22 @@ func says(text string) http.HandlerFunc {
 // A path without a text gets 503.
 func answers(texts map[string]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		text, known := texts[strings.TrimPrefix(r.URL.Path, "/admin/v1/")]
+		text, known := texts[strings.TrimPrefix(r.URL.Path, "/admin/v1/")+idOf(r)]
 		if !known {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			text = `{"code":"unavailable","status":503,"detail":"no"}`
 		}
 		_, _ = io.WriteString(w, text)
 	}
+}
+
+// idOf is that of a story: "/ID".
+func idOf(r *http.Request) string {
+	var asked struct{ ID string }
+	if strings.HasSuffix(r.URL.Path, "/story") && json.NewDecoder(r.Body).Decode(&asked) == nil {
+		return "/" + asked.ID
+	}
+	return ""
 }
 
 const (

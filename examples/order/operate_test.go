@@ -51,7 +51,7 @@ func TestAnUncertainReceiptIsSettled(t *testing.T) {
 	receipts := newReceiptList(s.pool)
 	list := func(state adminapi.MailState) []adminapi.Mail {
 		t.Helper()
-		found, err := receipts.List(t.Context(), adminapi.ListMailsParams{State: state, Limit: 10, Recipient: true})
+		found, err := receipts.List(t.Context(), adminapi.MailQuery{State: state, Limit: 10, Recipient: true})
 		require.NoError(t, err)
 		return found
 	}

@@ -18,6 +18,7 @@ import (
 
 	"example.com/twinbox/api"
 	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service"
@@ -53,17 +54,17 @@ const (
 
 // New returns the API.
 func New(cfg Config) (http.Handler, error) {
-	document, err := loadDocument()
+	operations, err := readDocument()
 	if err != nil {
 		return nil, err
 	}
 	router := web.NewRouter(web.Config{
 		MapError:     func(err error) *web.Error { return mapError(cfg.Service, err) },
-		MaxBodyBytes: maxBodyBytes, RequestTimeout: longTimeout, CheckBody: document.checkBody,
+		MaxBodyBytes: maxBodyBytes, RequestTimeout: longTimeout, CheckBody: checkBody(operations),
 	}, cfg.Log)
-	router.Use(guard(cfg.Token), addressed(cfg.Service, cfg.Environment))
+	router.Use(addressed(cfg.Service, cfg.Environment), guard(cfg.Token))
 	router.Get(adminapi.DocumentPath, web.Document(api.Admin))
-	return router, document.mount(router, handlersOf(cfg))
+	return router, mount(router, operations, handlersOf(cfg))
 }
 
 // guard asks for no token for what /metrics and /readyz show as well. The duration of comparing hashes reveals nothing
@@ -135,9 +136,12 @@ func (c Config) consumerNames() []string {
 	return names
 }
 
-func (s handlers) audit(ctx context.Context, asked adminapi.ListAuditParams) (adminapi.Actions, error) {
+func (s handlers) audit(ctx context.Context, asked audit.Filter) (adminapi.Actions, error) {
 	limit := cmp.Or(asked.Limit, defaultLimit)
 	asked.Limit = limit + 1
-	found, err := audit.Find(ctx, s.Pool, audit.Filter(asked))
+	if number, isOwn := strings.CutPrefix(asked.Subject, s.Service+"/"); isOwn && asked.Kind == "" {
+		asked.Kind, asked.Subject = deadletter.Kind, number
+	}
+	found, err := audit.Find(ctx, s.Pool, asked)
 	return adminapi.Actions{Items: found[max(0, len(found)-limit):], More: len(found) > limit}, err
 }

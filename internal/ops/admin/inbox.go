@@ -67,7 +67,7 @@ func (s handlers) figures() ([]adminapi.ConsumerStats, error) {
 func known(figure *float64) float64 { return *cmp.Or(figure, new(0.0)) }
 
 func (s handlers) lookup(
-	ctx context.Context, asked adminapi.LookupInboxEventParams,
+	ctx context.Context, asked adminapi.LookupQuery,
 ) (out adminapi.InboxEvents, err error) {
 	found, err := inbox.Lookup(ctx, s.Pool, s.consumerNames(), asked.EventID)
 	if err != nil {
@@ -91,11 +91,11 @@ func (s handlers) lookup(
 }
 
 func (s handlers) history(
-	ctx context.Context, asked adminapi.GetInboxHistoryParams,
+	ctx context.Context, asked adminapi.HistoryQuery,
 ) (out adminapi.InboxHistory, err error) {
 	consumers := s.consumerNames()
 	if !asked.Until.IsZero() && !asked.Until.After(asked.Since) {
-		return out, invalidParameter("until", "is not after since")
+		return out, invalid("until", "is not after since")
 	}
 	if asked.Consumer != "" {
 		if !slices.Contains(consumers, asked.Consumer) {

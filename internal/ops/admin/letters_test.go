@@ -84,7 +84,7 @@ func TestLookupOfADeadLetter(t *testing.T) {
 		"replayed, stale":          {"a", "e3", "permanent", "c", "replayed", "stale", 1},
 	} {
 		b.file(t, l)
-		events := read[adminapi.InboxEvents](t, b, "inbox/events?event_id="+l.event)
+		events := read[adminapi.InboxEvents](t, b, "inbox/events", adminapi.LookupQuery{EventID: l.event})
 		require.Len(t, events.Items, 1)
 		e := events.Items[0]
 		require.Equal(t, want, e.Outcome)
@@ -102,21 +102,22 @@ func TestTheHistoryOfAType(t *testing.T) {
 		processed_at, metadata) select c, 'e-' || n, '1970-01-01', 't.v1', '\x01', now() - n * interval '1 hour',
 		'{"topic":"topic","partition":1,"offset":7,"processing_time_ms":4}'
 		from generate_series(1, 3) n cross join (values ('a'), ('b'), ('gone')) v (c)`)
-	history := func(query string) (events []string, out adminapi.InboxHistory) {
-		out = read[adminapi.InboxHistory](t, b, "inbox/history?type=t.v1"+query)
+	history := func(query adminapi.HistoryQuery) (events []string, out adminapi.InboxHistory) {
+		query.Type = "t.v1"
+		out = read[adminapi.InboxHistory](t, b, "inbox/history", query)
 		for _, e := range out.Items {
 			events = append(events, e.Consumer+" "+e.EventID)
 		}
 		return events, out
 	}
-	events, out := history("&consumer=b&since=2026-01-01T00:00:00Z")
+	events, out := history(adminapi.HistoryQuery{Consumer: "b", Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
 	require.Equal(t, []string{"b e-1", "b e-2", "b e-3"}, events)
 	require.False(t, out.More)
 	require.Nil(t, out.Unread)
 	require.Equal(t, []any{"applied", "topic", int32(1), int64(7), int64(4)}, []any{
 		out.Items[0].Outcome, out.Items[0].Topic, out.Items[0].Partition, out.Items[0].Offset, *out.Items[0].ProcessingTimeMs,
 	})
-	events, out = history("&limit=3")
+	events, out = history(adminapi.HistoryQuery{Limit: 3})
 	require.Equal(t, []string{"a e-1", "b e-1", "a e-2"}, events)
 	require.True(t, out.More)
 }
@@ -143,7 +144,7 @@ func TestALookupReadsItsOwnLetters(t *testing.T) {
 	}
 	before := readRows()
 	for range 3 {
-		require.Equal(t, "b", read[adminapi.InboxEvents](t, b, "inbox/events?event_id=e").Items[0].Consumer)
+		require.Equal(t, "b", read[adminapi.InboxEvents](t, b, "inbox/events", adminapi.LookupQuery{EventID: "e"}).Items[0].Consumer)
 	}
 	require.Less(t, readRows()-before, 100)
 }
@@ -157,7 +158,7 @@ func TestLookupHasTheRowAndTheDeadLetters(t *testing.T) {
 		b.exec(t, `insert into public.inbox (consumer, event_id, event_time, event_type,
 			payload_hash, metadata) values ('a', $1, '1970-01-01', 't.v1', sha256($2::bytea),
 			'{"processing_time_ms":3,"caller":{"mail":"m"}}')`, event, []byte(payload))
-		for _, e := range read[adminapi.InboxEvents](t, b, "inbox/events?event_id="+event).Items {
+		for _, e := range read[adminapi.InboxEvents](t, b, "inbox/events", adminapi.LookupQuery{EventID: event}).Items {
 			list = append(list, fmt.Sprint(e.Outcome, " ", e.DeadLetter != 0, " ", string(e.Metadata)))
 			if e.Metadata != nil {
 				require.EqualValues(t, 3, *e.ProcessingTimeMs)
@@ -176,15 +177,14 @@ func TestHeadersKeepTheirBytes(t *testing.T) {
 	b.exec(t, `update public.dead_letter set payload = '',
 		headers = '[["\ufffd", "AQ==", "/w=="], ["x", null], ["x", ""]]'`) // as the first edition wrote them
 	show := func() adminapi.DeadLetter {
-		return read[adminapi.DeadLetterDetail](t, b, "dead-letters/1?payload=true").Letter
+		return read[adminapi.DeadLetterDetail](t, b, "dead-letters/show", adminapi.DeadLetterRequest{ID: 1, Payload: true}).Letter
 	}
 	require.Equal(t, []adminapi.Header{
 		{Name: "\ufffd", Value: []byte{1}}, {Name: "x", Value: []byte{}}, {Name: "x", Value: []byte{}},
 	}, show().Headers)
 	require.Equal(t, []byte{}, show().Payload)
 
-	status, body := b.call(t, "POST", "/admin/v1/dead-letters/1/edit", `{"by":"ada","reason":"r","dry_run":false,
-		"headers":[{"name":"\ufffd","value":"Ag=="}]}`)
+	status, body := b.change(t, "dead-letters/edit", false, `,"id":1,"headers":[{"name":"\ufffd","value":"Ag=="}]`)
 	require.Equal(t, 200, status, string(body))
 	rows, _ := b.pool.Query(t.Context(), `select `+deadletter.Columns+` from dead_letter order by id`)
 	letters, err := pgx.CollectRows(rows, deadletter.Scan)
@@ -195,8 +195,7 @@ func TestHeadersKeepTheirBytes(t *testing.T) {
 	}, headers)
 
 	again := func(editedAt string) (status int, answer string) {
-		status, body := b.call(t, "POST", "/admin/v1/dead-letters/1/edit",
-			`{"by":"ben","reason":"r","dry_run":false,"payload":"e30=","edited_at":"`+editedAt+`"}`)
+		status, body := b.change(t, "dead-letters/edit", false, `,"id":1,"payload":"e30=","edited_at":"`+editedAt+`"`)
 		return status, string(body)
 	}
 	status, refused := again("2026-01-02T03:04:05Z")

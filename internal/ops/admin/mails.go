@@ -50,7 +50,7 @@ where ($2 = '' or lease.state = case $2 when 'sent' then 'done' else $2 end
 order by mail.id limit $9`
 
 // List returns mails in the order in which they were listed; an empty condition picks all.
-func (l *MailList) List(ctx context.Context, q adminapi.ListMailsParams) ([]adminapi.Mail, error) {
+func (l *MailList) List(ctx context.Context, q adminapi.MailQuery) ([]adminapi.Mail, error) {
 	rows, _ := l.Pool.Query(ctx, listColumns+l.from()+listConditions, l.Handler, q.State, q.UserID, q.EventID,
 		zeronull.Timestamptz(q.Since), zeronull.Timestamptz(q.Until), q.Recipient, q.After, q.Limit)
 	listed, err := pgx.CollectRows(rows, pgx.RowToStructByName[adminapi.Mail])
@@ -60,14 +60,18 @@ func (l *MailList) List(ctx context.Context, q adminapi.ListMailsParams) ([]admi
 	return listed, nil
 }
 
-func (s handlers) mails(ctx context.Context, asked adminapi.ListMailsParams) (out adminapi.Mails, err error) {
+func (s handlers) mails(ctx context.Context, asked adminapi.MailQuery) (out adminapi.Mails, err error) {
 	if s.Mails == nil {
 		return out, errNoMails
 	}
-	out.Items, out.More, err = page(asked.Limit, func(limit int) ([]adminapi.Mail, error) {
+	var more bool
+	out.Items, more, err = page(asked.Limit, func(limit int) ([]adminapi.Mail, error) {
 		asked.Limit = limit
 		return s.Mails.List(ctx, asked)
 	})
+	if more {
+		out.Next = out.Items[len(out.Items)-1].ID
+	}
 	return out, err
 }
 

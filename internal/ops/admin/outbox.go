@@ -50,20 +50,20 @@ const tailPositions = 200_000
 
 // tail reads backwards. A transaction that commits late puts its events below ones that were read before.
 func (s handlers) tail(
-	ctx context.Context, asked adminapi.TailOutboxParams,
+	ctx context.Context, asked adminapi.OutboxQuery,
 ) (out adminapi.OutboxEvents, err error) {
 	asked.Limit = cmp.Or(asked.Limit, defaultLimit)
 	var oldest, newest int64
 	if err := s.Pool.QueryRow(ctx, keptSQL).Scan(&oldest, &newest); err != nil {
 		return out, fmt.Errorf("read positions: %w", err)
 	}
-	before := min(cmp.Or(asked.Before, newest+1), newest+1)
+	before := min(cmp.Or(asked.After, newest+1), newest+1)
 	from := before - tailPositions
 	out.Items, err = listEvents[adminapi.OutboxEvent](
 		ctx, s.Pool, tailSQL, asked.Topic, asked.Key, asked.Type, asked.Limit, asked.Payload, from, before)
 	slices.Reverse(out.Items)
 	if err == nil && len(out.Items) < asked.Limit && from > oldest {
-		out.Rest = from
+		out.Next = from
 	}
 	return out, err
 }
@@ -119,19 +119,19 @@ func (s handlers) confirm(
 	return result, err
 }
 
-func (s handlers) lost(ctx context.Context, asked adminapi.ListLostParams) (adminapi.LostEvents, error) {
+func (s handlers) lost(ctx context.Context, asked adminapi.LostQuery) (adminapi.LostEvents, error) {
 	page, err := relay.ReadLost(ctx, s.Pool, relay.LostQuery{
 		Topic: asked.Topic, Key: asked.Key, After: asked.After, Payload: asked.Payload,
 		Limit: cmp.Or(asked.Limit, defaultLimit),
 	})
 	if errors.Is(err, relay.ErrAfter) {
-		err = invalidParameter("after", "is malformed")
+		err = invalid("after", "is malformed")
 	}
 	return page, err
 }
 
 func (s handlers) scheduled(
-	ctx context.Context, asked adminapi.ListScheduledParams,
+	ctx context.Context, asked adminapi.ScheduledQuery,
 ) (out adminapi.ScheduledEvents, err error) {
 	out.Items, out.More, err = page(asked.Limit, func(limit int) ([]adminapi.ScheduledEvent, error) {
 		return outbox.Scheduled(ctx, s.Pool, asked.Topic, asked.Key, limit)

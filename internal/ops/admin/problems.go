@@ -30,6 +30,8 @@ var (
 	errNotTried   = problem(http.StatusNotFound, "consumer_not_found",
 		"This service has no consumer for these dead letters, or they were settled just now.")
 
+	errQuery = problem(http.StatusBadRequest, web.CodeInvalidParameter,
+		"No operation takes parameters in its query: they are members of the body.")
 	errNotScheduled = problem(http.StatusNotFound, "not_scheduled", "No event is scheduled under this name (any more).")
 )
 
@@ -88,10 +90,6 @@ func mapError(service string, err error) *web.Error {
 		return nil
 	}
 	return unavailable
-}
-
-func invalidParameter(name, detail string) error {
-	return web.ParameterError(http.StatusBadRequest, web.CodeInvalidParameter, name, detail)
 }
 
 func problem(status int, code web.Code, detail string) *web.Error {

@@ -55,18 +55,18 @@ set local max_parallel_workers_per_gather = 0; set local jit = off; set local pl
 // or trace. It reads only the blocks where they may be. needsHint reports that only a key or a time can find the event:
 // the id has no time, and the outbox does not know when it was given.
 func readTrace(
-	ctx context.Context, db audit.Beginner, id string, hint adminapi.GetStoryParams,
+	ctx context.Context, db audit.Beginner, asked adminapi.StoryQuery,
 ) (found []entry, needsHint bool, err error) {
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) (err error) {
 		if _, err := tx.Conn().PgConn().Exec(ctx, noScans).ReadAll(); err != nil {
 			return fmt.Errorf("trace outbox: %w", err)
 		}
-		if parsed, wrong := uuid.Parse(id); wrong == nil {
-			if found, needsHint, err = findByID(ctx, tx, parsed, hint); err != nil {
+		if parsed, wrong := uuid.Parse(asked.ID); wrong == nil {
+			if found, needsHint, err = findByID(ctx, tx, parsed, asked); err != nil {
 				return err
 			}
 		}
-		others, err := listEvents[entry](ctx, tx, tracedByKeyOrCause, id)
+		others, err := listEvents[entry](ctx, tx, tracedByKeyOrCause, asked.ID)
 		found = append(found, others...)
 		return err
 	})
@@ -80,7 +80,7 @@ const neighbours = 10_000
 
 // findByID searches for an id without a time near events whose ids have about the time.
 func findByID(
-	ctx context.Context, tx pgx.Tx, id uuid.UUID, hint adminapi.GetStoryParams,
+	ctx context.Context, tx pgx.Tx, id uuid.UUID, hint adminapi.StoryQuery,
 ) (found []entry, needsHint bool, err error) {
 	if id.Version() == 7 || hint.Key != "" {
 		found, err = listEvents[entry](ctx, tx, tracedByID, id.String(), hint.Key, 0, 0)

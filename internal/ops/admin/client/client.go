@@ -4,6 +4,7 @@ package client
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -158,9 +158,14 @@ func Stream(
 }
 
 func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
-	request, err := r.build(ctx, s.base)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.Name, err)
+	var body []byte
+	var err error
+	if r.method == http.MethodPost {
+		body, err = json.Marshal(r.body)
+	}
+	request, wrong := http.NewRequestWithContext(ctx, r.method, s.base+r.path, bytes.NewReader(body))
+	if err = cmp.Or(err, wrong); err != nil {
+		return nil, fmt.Errorf("%s: make request: %w", s.Name, err)
 	}
 	request.Header.Set("Authorization", "Bearer "+s.token)
 	request.Header.Set("Content-Type", "application/json")
@@ -181,12 +186,12 @@ func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 		return response.Body, nil
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err != nil {
 		return nil, s.noAnswer(err)
 	}
 	refused := &ProblemError{Service: s.Name}
-	err = json.Unmarshal(body, &refused.Problem)
+	err = json.Unmarshal(answer, &refused.Problem)
 	status := response.StatusCode
 	isOther := !own && (status == http.StatusOK || status == http.StatusNotFound)
 	if isOther || err != nil || refused.Problem.Code == "" {
@@ -202,40 +207,14 @@ func (s *Service) URL(path string) string { return s.base + path }
 // Request is a call of one operation of api/admin.yaml.
 type Request struct {
 	method, path string
-	members      any
+	body         any // as JSON
 }
 
-// Get requests the path. Params is the operation's struct of parameters; nil: none.
-func Get(path string, params any) Request { return Request{http.MethodGet, path, params} }
+// Get asks a question without conditions.
+func Get(path string) Request { return Request{http.MethodGet, path, nil} }
 
-// Post sends the body as JSON.
+// Post asks a question with conditions, or changes something.
 func Post(path string, body any) Request { return Request{http.MethodPost, path, body} }
-
-// Parameters have their JSON names.
-func (r Request) build(ctx context.Context, base string) (*http.Request, error) {
-	encoded, err := json.Marshal(r.members)
-	if err != nil {
-		return nil, fmt.Errorf("encode request: %w", err)
-	}
-	if r.method == http.MethodPost {
-		return http.NewRequestWithContext(ctx, r.method, base+r.path, bytes.NewReader(encoded))
-	}
-	var params map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(encoded))
-	decoder.UseNumber()
-	if err := decoder.Decode(&params); err != nil {
-		return nil, fmt.Errorf("encode parameters: %w", err)
-	}
-	query := url.Values{}
-	for name, value := range params {
-		query.Set(name, fmt.Sprint(value))
-	}
-	request, err := http.NewRequestWithContext(ctx, r.method, base+r.path, nil)
-	if err == nil {
-		request.URL.RawQuery = query.Encode()
-	}
-	return request, err
-}
 
 // OperatorsFile is where a dev stack stores its [Operators], while it runs and after a kill. It holds the token, so
 // only its owner may read it.

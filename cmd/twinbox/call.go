@@ -44,7 +44,7 @@ func (c *callCommand) Run(ctx context.Context, to *streams, services []*client.S
 		return usage(c.Operation + " takes no values")
 	case !operations[i].isSet("changes"):
 		to.JSON = true
-		return listing{question: operations[i].text("request")}.show(ctx, to, services, asked)
+		return question{request: operations[i].text("request")}.show(ctx, to, services, asked)
 	case len(services) > 1: // the same id may be another thing in each
 		return errSeveral
 	}

@@ -2,7 +2,7 @@ package main
 
 import "github.com/alecthomas/kong"
 
-// Commands are the subcommands. A change has the tags of an effect; listings have their questions and columns below.
+// Commands are the subcommands. A change has the tags of an effect; listings have their rows below.
 type Commands struct {
 	Status   Listing          `cmd:"" help:"Why each service waits, or that all is well."`
 	Verify   verifyCommand    `cmd:"" alone:"" help:"Whether anything is lost, doubled, altered, invented or reordered between outbox, Kafka and inbox."`
@@ -153,39 +153,40 @@ const (
 		"EVENT event_id, WHERE where where, DETAIL detail detail"
 )
 
-var listings = map[string]listing{
+// questions has the rows of the listings, by the command.
+var questions = map[string]question{
 	"status": {
-		question: "GET /admin/v1/stations",
+		request: "GET /admin/v1/stations",
 		views: []view{{
 			of: "causes", well: item{"what": "All is well."},
 			columns: "SERVICE service, AGE since age, MORE command, WHAT what, MEANS+ means, DO+ do",
 		}},
 	},
 	"dlq list": {
-		question: "POST /admin/v1/dead-letters/groups", example: item{"state": "waiting"}, none: "No dead letters",
+		request: "POST /admin/v1/dead-letters/groups", example: item{"state": "waiting"}, none: "No dead letters",
 		views: []view{{of: "items", columns: groupColumns}},
 	},
 	"dlq list --each": {
-		question: "POST /admin/v1/dead-letters/query", none: "No dead letters", pages: true,
+		request: "POST /admin/v1/dead-letters/query", none: "No dead letters", pages: true,
 		example: item{"state": "waiting"}, views: []view{{of: "items", columns: letterColumns}},
 	},
 	"mail list": {
-		question: "POST /admin/v1/mails", example: item{"state": "open"}, none: "No mails", pages: true,
+		request: "POST /admin/v1/mails", example: item{"state": "open"}, none: "No mails", pages: true,
 		views: []view{{of: "items", columns: mailColumns}},
 	},
 	"inbox stats": {
-		question: "GET /admin/v1/inbox/stats",
+		request: "GET /admin/v1/inbox/stats",
 		views: []view{{of: "items", columns: "CONSUMER consumer, LAG lag_records known, OLDEST lag_seconds seconds, " +
 			"DEAD_LETTERS dead, PARKED parked, DELIVERIES outcomes counts"}},
 	},
 	"inbox lookup": {
-		question: "POST /admin/v1/inbox/events", absent: true,
+		request: "POST /admin/v1/inbox/events", absent: true,
 		none: "No consumer remembers the event: it has not come, is forgotten, or is of a type without a handler",
 		views: []view{{of: "items", columns: "CONSUMER consumer, OUTCOME outcome, PROCESSED processed_at time, " +
 			"TYPE type type, RECORD topic record, DEAD_LETTER dead_letter, METADATA+ metadata json"}},
 	},
 	"inbox history": {
-		question: "POST /admin/v1/inbox/history",
+		request: "POST /admin/v1/inbox/history",
 		none: "No consumer has applied an event of this type; its dead letters: " +
 			"twinbox dlq list --each --state all --type",
 		views: []view{{
@@ -195,12 +196,12 @@ var listings = map[string]listing{
 		}},
 	},
 	"consumer list": {
-		question: "GET /admin/v1/inbox/stats",
+		request: "GET /admin/v1/inbox/stats",
 		views: []view{{of: "items", columns: "CONSUMER consumer, STATE paused paused, AGE paused.since age, " +
 			"BY paused.by, REASON paused.reason"}},
 	},
 	"outbox status": {
-		question: "GET /admin/v1/outbox/status",
+		request: "GET /admin/v1/outbox/status",
 		views: []view{
 			{columns: "SERVICE service, RELAY leading relay, EPOCH epoch, HEAD head, WAITING waiting waiting, " +
 				"OLDEST oldest_waiting age, PARKED_KEYS parked_keys, HELD held"},
@@ -216,25 +217,25 @@ var listings = map[string]listing{
 		},
 	},
 	"outbox tail": {
-		question: "POST /admin/v1/outbox/events", none: "No events", all: true, tail: true,
+		request: "POST /admin/v1/outbox/events", none: "No events", all: true, tail: true,
 		views: []view{{of: "items", order: "occurred_at", columns: tailColumns}},
 	},
 	"outbox lost": {
-		question: "POST /admin/v1/outbox/lost", none: "No lost events", all: true,
+		request: "POST /admin/v1/outbox/lost", none: "No lost events", all: true,
 		views: []view{{of: "items", columns: lostColumns}},
 	},
 	"outbox topics": {
-		question: "GET /admin/v1/outbox/topics",
+		request: "GET /admin/v1/outbox/topics",
 		views: []view{{of: "items", columns: "SERVICE service, TOPIC topic, PARTITIONS partitions, " +
 			"GROUPS_BEHIND behind counts"}},
 	},
 	"outbox scheduled list": {
-		question: "POST /admin/v1/outbox/scheduled", none: "No scheduled events",
+		request: "POST /admin/v1/outbox/scheduled", none: "No scheduled events",
 		views: []view{{of: "items", columns: "SERVICE service, NAME name, DUE due_at due, " +
 			"OVERDUE overdue_seconds seconds, TYPE type type, KEY key, SCHEDULED+ scheduled_at age"}},
 	},
 	"audit": {
-		question: "POST /admin/v1/audit", none: "No operator changed anything",
+		request: "POST /admin/v1/audit", none: "No operator changed anything",
 		views: []view{{of: "items", order: "at", columns: actionColumns}},
 	},
 }

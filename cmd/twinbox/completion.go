@@ -90,9 +90,9 @@ func wordsOf(ctx context.Context, at *Connection, value *kong.Value) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
-	l := listings[name]
-	found, _, _ := l.ask(ctx, services, l.example)
-	for _, v := range l.views {
+	q := questions[name]
+	found, _, _ := q.ask(ctx, services, q.example)
+	for _, v := range q.views {
 		for _, row := range v.table(found).rows {
 			words = append(words, row.text(member))
 		}

@@ -67,10 +67,10 @@ func (c *dlqList) AfterApply() error {
 }
 
 func (c *dlqList) Run(ctx context.Context, to *streams, services []*client.Service) error {
-	l, asked := listings["dlq list"], values(c)
+	q, asked := questions["dlq list"], values(c)
 	if c.Each {
-		l = listings["dlq list --each"]
-		l.all = c.All
+		q = questions["dlq list --each"]
+		q.all = c.All
 	}
 	if c.After != "" {
 		s, id, err := parseID(c.After, services)
@@ -80,12 +80,12 @@ func (c *dlqList) Run(ctx context.Context, to *streams, services []*client.Servi
 		services, asked["after"] = []*client.Service{s}, id
 	}
 	if c.State != "waiting" {
-		l.views = []view{{of: "items", columns: strings.Replace(l.views[0].columns, "STATE+", "STATE", 1)}}
+		q.views = []view{{of: "items", columns: strings.Replace(q.views[0].columns, "STATE+", "STATE", 1)}}
 	}
 	if c.isSet() {
-		l.none = "No dead letters that the filter picks"
+		q.none = "No dead letters that the filter picks"
 	}
-	return c.show(ctx, to, services, l, asked)
+	return c.show(ctx, to, services, q, asked)
 }
 
 type dlqShow struct {

@@ -61,23 +61,23 @@ const (
 )
 
 func (c *outboxTail) Run(ctx context.Context, to *streams, services []*client.Service) error {
-	l, asked := listings["outbox tail"], values(c)
+	q, asked := questions["outbox tail"], values(c)
 	if c.Follow {
-		l.all, asked["limit"] = false, maxLimit
-		return c.follow(ctx, to, services, l, asked)
+		q.all, asked["limit"] = false, maxLimit
+		return c.follow(ctx, to, services, q, asked)
 	}
-	return l.show(ctx, to, services, asked)
+	return q.show(ctx, to, services, asked)
 }
 
 // follow compares events, not positions: a transaction that commits late puts its events below ones that were seen.
 // Each look reaches equally far back, so that an event older than the first rows does not look new.
 func (c *outboxTail) follow(
-	ctx context.Context, to *streams, services []*client.Service, l listing, asked item,
+	ctx context.Context, to *streams, services []*client.Service, q question, asked item,
 ) error {
 	seen := map[string]map[string]bool{} // positions in the last answer of each service
 	trouble := ""
 	return to.again(ctx, followEvery, func() error {
-		found, unknown, _ := l.ask(ctx, services, asked)
+		found, unknown, _ := q.ask(ctx, services, asked)
 		for _, a := range found {
 			before, now := seen[a.Service], map[string]bool{}
 			page, _ := a.Value["items"].([]any)
@@ -94,8 +94,8 @@ func (c *outboxTail) follow(
 			}
 			a.Value["items"], seen[a.Service] = page, now
 		}
-		if len(l.views[0].table(found).rows) > 0 {
-			_ = l.write(to, found, nil, asked)
+		if len(q.views[0].table(found).rows) > 0 {
+			_ = q.write(to, found, nil, asked)
 			to.NoHeaders = true
 		}
 		if now := fmt.Sprint(unknown.err()); now != trouble { // written once

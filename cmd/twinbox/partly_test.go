@@ -96,15 +96,6 @@ func TestADroppedEventIsNoReleasedKey(t *testing.T) {
 	require.Equal(t, "Dropped 1 event of customer.\n", at(t, customer, "", append(release, "--drop", "7")...).stdout)
 }
 
-func TestTheNameOfAnUnreachableService(t *testing.T) {
-	t.Parallel()
-	r := at(t, "127.0.0.1:1", "", "outbox", "tail", "--json")
-	require.Equal(t, service.ExitFailure, r.code)
-	var document failureDocument
-	r.json(t, &document)
-	require.Equal(t, "unreachable", document.Error.Code)
-}
-
 func TestDocumentsNameLettersAsTheyAreTyped(t *testing.T) {
 	t.Parallel()
 	const refused = `{"result":{"dry_run":false,"count":0,"failed":1,` +

@@ -108,6 +108,10 @@ func TestWhatTheServiceIsAsked(t *testing.T) {
 			append([]string{"outbox", "pause"}, who...),
 			recorded{"outbox/pause", `{` + done + `}`},
 		},
+		"confirm": {
+			append([]string{"outbox", "confirm", "events_unknown"}, who...),
+			recorded{"outbox/confirm", `{` + done + `,"code":"events_unknown"}`},
+		},
 		"resume the relay, dry": {
 			[]string{"outbox", "resume", "--by", "ada"},
 			recorded{"outbox/resume", `{` + dry + `}`},

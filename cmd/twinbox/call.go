@@ -50,7 +50,7 @@ func (c *callCommand) Run(ctx context.Context, to *streams, services []*client.S
 	}
 	maps.Copy(asked, values(c.Change))
 	c.post = place
-	return c.make(ctx, to, services, func(*client.Service) any { return asked })
+	return c.apply(ctx, to, services, func(*client.Service) any { return asked })
 }
 
 func readOperations() (operations []item, err error) {

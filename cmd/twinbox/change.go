@@ -72,12 +72,12 @@ func (c *Change) ProvideServices(ctx context.Context, at *Connection) ([]*client
 // Run sends every service the members of the command.
 func (c *Change) Run(ctx context.Context, command *kong.Context, to *streams, services []*client.Service) error {
 	body := command.Selected().Target.Addr().Interface()
-	return c.make(ctx, to, services, func(*client.Service) any { return body })
+	return c.apply(ctx, to, services, func(*client.Service) any { return body })
 }
 
-// make changes one service after the other. If each has a part of the change, the first that fails ends it. Else one
+// apply changes one service after the other. If each has a part of the change, the first that fails ends it. Else one
 // has the thing, the others answer 404, and a failure counts only if none has it.
-func (c *Change) make(
+func (c *Change) apply(
 	ctx context.Context, to *streams, services []*client.Service, bodyOf func(*client.Service) any,
 ) (failed error) {
 	sum := effects{Result: adminapi.Result{DryRun: c.DryRun}}

@@ -167,11 +167,11 @@ var questions = map[string]question{
 		views: []view{{of: "items", columns: groupColumns}},
 	},
 	"dlq list --each": {
-		request: "POST /admin/v1/dead-letters/query", none: "No dead letters", pages: true,
+		request: "POST /admin/v1/dead-letters/query", none: "No dead letters",
 		example: item{"state": "waiting"}, views: []view{{of: "items", columns: letterColumns}},
 	},
 	"mail list": {
-		request: "POST /admin/v1/mails", example: item{"state": "open"}, none: "No mails", pages: true,
+		request: "POST /admin/v1/mails", example: item{"state": "open"}, none: "No mails",
 		views: []view{{of: "items", columns: mailColumns}},
 	},
 	"inbox stats": {

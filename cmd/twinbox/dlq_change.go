@@ -42,7 +42,7 @@ func (c *LetterChange) Run(ctx context.Context, command *kong.Context, to *strea
 	if len(ids) > 0 {
 		services = slices.DeleteFunc(services, func(s *client.Service) bool { return ids[s.Name] == nil })
 	}
-	return c.make(ctx, to, services, func(s *client.Service) any {
+	return c.apply(ctx, to, services, func(s *client.Service) any {
 		asked := values(command.Selected().Target.Addr().Interface())
 		filter := asked.object("filter")
 		filter["state"] = "waiting"
@@ -124,7 +124,7 @@ func (c *dlqEdit) Run(ctx context.Context, to *streams, services []*client.Servi
 	case c.Payload != nil && json.Valid(before) && !json.Valid(c.Payload):
 		err = usage("the new payload is not valid JSON, as the one before was")
 	default:
-		err = c.make(ctx, to, of, func(*client.Service) any { return c })
+		err = c.apply(ctx, to, of, func(*client.Service) any { return c })
 	}
 	switch {
 	case file == "":

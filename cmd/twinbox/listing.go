@@ -43,7 +43,6 @@ type question struct {
 	request string // method and path
 	views   []view
 	none    string // the text without an item; empty: the document has whole answers by service
-	pages   bool   // it has --after
 	absent  bool   // having no item is an error
 	all     bool   // it asks for every page, up to the limit if there is one
 	tail    bool   // older pages follow newer ones
@@ -143,7 +142,7 @@ func (q question) write(to *streams, found serviceAnswers, unknown missing, aske
 		if rows == 0 && q.none != "" && len(unknown) > 0 {
 			to.say("%s of %s.", q.none, a.Service)
 		}
-		q.warnOfMore(to, a.Value)
+		warnOfMore(to, a.Value)
 	}
 	for _, name := range inOrder(unknown) { // it must not look like a good state
 		to.say("%s: unknown, it did not answer", name)
@@ -158,8 +157,8 @@ func (q question) document(found serviceAnswers, unknown missing) item {
 		if q.none == "" {
 			document[a.Service] = a.Value
 		}
-		more = more || hasMore(a.Value)
-		if q.pages && hasMore(a.Value) {
+		more = more || a.Value["more"] == true || a.Value["next"] != nil
+		if a.Value["next"] != nil {
 			next = append(next, a.Value["next"])
 		}
 		if a.Value["unread"] != nil {
@@ -175,13 +174,11 @@ func (q question) document(found serviceAnswers, unknown missing) item {
 	return document
 }
 
-func hasMore(answer item) bool { return answer["more"] == true || answer["next"] != nil }
-
-func (q question) warnOfMore(to *streams, answer item) {
+func warnOfMore(to *streams, answer item) {
 	switch unread, service := answer.time("unread").UTC(), answer["service"]; {
-	case hasMore(answer) && q.pages:
+	case answer["next"] != nil:
 		to.warn("%s has more: continue with --service %[1]s --after %s", service, answer.text("next"))
-	case hasMore(answer):
+	case answer["more"] == true:
 		to.warn("%s has more: give a larger --limit, or narrower conditions", service)
 	case answer["unread"] != nil:
 		to.warn("%s has too many rows to read all: events of %s and older may be missing; continue with --until %s",

@@ -93,6 +93,7 @@ func (c *outboxTail) follow(
 				to.warn("events come faster than they are shown; some are left out")
 			}
 			a.Value["items"], seen[a.Service] = page, now
+			delete(a.Value, "next") // older events are not asked for
 		}
 		if len(q.views[0].table(found).rows) > 0 {
 			_ = q.write(to, found, nil, asked)

@@ -356,7 +356,7 @@ func TestTailFollowsServicesAsTheyAnswer(t *testing.T) {
 			for _, id := range pages[look] {
 				items = append(items, event(id))
 			}
-			says(`{"items":[`+strings.Join(items, ",")+`]}`)(w, r)
+			says(`{"next":7,"items":[`+strings.Join(items, ",")+`]}`)(w, r)
 		})
 	}
 	customer := page("customer", []int{}, []int{1}, nil, []int{1, 2})
@@ -368,7 +368,9 @@ func TestTailFollowsServicesAsTheyAnswer(t *testing.T) {
 		"outbox", "tail", "-f", "-o", "wide", "-n", "1",
 		"--admin", "customer=" + customer, "--admin", "notification=" + notification,
 	}
-	require.Zero(t, run(ctx, args, out, io.Discard))
+	var stderr bytes.Buffer
+	require.Zero(t, run(ctx, args, out, &stderr))
+	require.NotContains(t, stderr.String(), "more")
 	require.Equal(t, 1, strings.Count(out.String(), "STATE"), "one heading")
 	require.Equal(t, []string{"e1", "e4", "e2", "e5"}, regexp.MustCompile(`e[0-9]`).FindAllString(out.String(), -1))
 }

@@ -177,7 +177,7 @@ var questions = map[string]question{
 	"inbox stats": {
 		request: "GET /admin/v1/inbox/stats",
 		views: []view{{of: "items", columns: "CONSUMER consumer, LAG lag_records known, OLDEST lag_seconds seconds, " +
-			"DEAD_LETTERS dead, PARKED parked, DELIVERIES outcomes counts"}},
+			"DEAD_LETTERS dead known, PARKED parked known, DELIVERIES outcomes counts"}},
 	},
 	"inbox lookup": {
 		request: "POST /admin/v1/inbox/events", absent: true,

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -39,40 +37,28 @@ func (b *bundle) file(t *testing.T, letters ...filed) {
 
 func TestInboxStatsOfEachConsumer(t *testing.T) {
 	t.Parallel()
-	registry := prometheus.NewRegistry()
-	counts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "inbox_messages_total"},
-		[]string{"consumer", "outcome"})
-	other := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "other_total"}, []string{"consumer", "outcome"})
-	lag := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kafka_consumer_lag_records"},
-		[]string{"consumer", "partition"})
-	age := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kafka_consumer_lag_seconds"},
-		[]string{"consumer", "partition"})
-	registry.MustRegister(counts, other, lag, age)
-	for partition, n := range []float64{7, 0, 4} {
-		lag.WithLabelValues("a", strconv.Itoa(partition)).Set(n)
-		age.WithLabelValues("a", strconv.Itoa(partition)).Set(n * 1.5)
-	}
-	counts.WithLabelValues("a", "applied").Add(5)
-	counts.WithLabelValues("a", "stale").Add(2)
-	counts.WithLabelValues("gone", "applied").Add(9)
-	other.WithLabelValues("a", "applied").Add(100)
-	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Metrics, cfg.Consumers = registry, []admin.Consumer{{Name: "a"}, {Name: "b"}}
-	})
-	b.file(t,
-		filed{"a", "", "permanent", "schema_violation", "waiting", "", 2},
-		filed{"a", "", "unknown", "handler_failed", "waiting", "", 1},
-		filed{"a", "", "parked", "parked_behind", "waiting", "", 4},
-		filed{"a", "", "permanent", "settled", "discarded", "", 8},
-		filed{"b", "", "parked", "parked_behind", "waiting", "", 1})
-	stats := read[adminapi.InboxStats](t, b, "inbox/stats")
+	b := setup(t, withConsumers(admin.Consumer{Name: "a"}, admin.Consumer{Name: "b"}),
+		func(cfg *admin.Config, _ *http.Server) {
+			cfg.Metrics = measured(t, func(gauge func(name string, value float64, labels ...string)) {
+				for partition, records := range map[string]float64{"0": 7, "1": 0, "2": 4} {
+					gauge("kafka_consumer_lag_records", records, "consumer", "a", "partition", partition)
+					gauge("kafka_consumer_lag_seconds", records*1.5, "consumer", "a", "partition", partition)
+				}
+				gauge("inbox_messages_total", 5, "consumer", "a", "outcome", "applied")
+				gauge("inbox_messages_total", 2, "consumer", "a", "outcome", "stale")
+				gauge("inbox_messages_total", 9, "consumer", "gone", "outcome", "applied")
+				gauge("other_total", 100, "consumer", "a", "outcome", "applied")
+				gauge("dead_letters_waiting", 3, "consumer", "a", "state", "dead")
+				gauge("dead_letters_waiting", 4, "consumer", "a", "state", "parked")
+			})
+		})
 	require.Equal(t, []adminapi.ConsumerStats{
 		{
-			Consumer: "a", Outcomes: map[string]int64{"applied": 5, "stale": 2}, Dead: 3, Parked: 4,
+			Consumer: "a", Outcomes: map[string]int64{"applied": 5, "stale": 2}, Dead: new(int64(3)), Parked: new(int64(4)),
 			LagRecords: new(int64(11)), LagSeconds: new(10.5),
 		},
-		{Consumer: "b", Outcomes: map[string]int64{}, Parked: 1},
-	}, stats.Items)
+		{Consumer: "b", Outcomes: map[string]int64{}},
+	}, read[adminapi.InboxStats](t, b, "inbox/stats").Items)
 }
 
 func TestTheHistoryOfAType(t *testing.T) {

@@ -218,8 +218,8 @@ type ConsumerRequest struct {
 type ConsumerStats struct {
 	Consumer string `json:"consumer"`
 
-	// Dead Dead letters that wait, without the parked ones.
-	Dead int64 `json:"dead"`
+	// Dead Dead letters that wait, without the parked ones, up to 100,000; absent while it is not known.
+	Dead *int64 `json:"dead,omitempty"`
 
 	// LagRecords Records on the log that wait for the consumer, in all partitions; absent while it is not known.
 	LagRecords *int64 `json:"lag_records,omitempty"`
@@ -230,8 +230,8 @@ type ConsumerStats struct {
 	// Outcomes Deliveries to this process since its start, by what became of them.
 	Outcomes map[string]int64 `json:"outcomes"`
 
-	// Parked Events that wait behind one of these.
-	Parked int64 `json:"parked"`
+	// Parked Events that wait behind one of these, likewise.
+	Parked *int64 `json:"parked,omitempty"`
 
 	// Paused That an operator has paused the consumer; absent while it is not paused.
 	Paused *ConsumerPause `json:"paused,omitempty"`

@@ -143,26 +143,6 @@ func TestAListSaysThatThereIsMore(t *testing.T) {
 	require.Zero(t, r.code)
 }
 
-func TestNumbersThatAreNone(t *testing.T) {
-	t.Parallel()
-	addr := listener(t, everything)
-	for command, says := range map[string]string{
-		"dlq replay --all --limit x":            "--limit",
-		"dlq replay --all --rate NaN":           "NaN",
-		"dlq replay --all --rate Inf":           "Inf",
-		"dlq list --limit 5":                    "go with --each",
-		"dlq list --each --all -n 5":            "can't be used together",
-		"dlq list --since 0d":                   "how long ago",
-		"dlq list --since=-1h":                  "how long ago",
-		"dlq list --since 0001-01-01T00:00:00Z": "how long ago",
-		"dlq list --watch --every 1ms":          "--every",
-	} {
-		r := at(t, "", addr, strings.Fields(command)...)
-		require.Equal(t, service.ExitUsage, r.code, "%s: %s", command, r.stderr)
-		require.Contains(t, r.stderr, says, command)
-	}
-}
-
 func TestSinceAnHour(t *testing.T) {
 	t.Parallel()
 	for text, ago := range map[string]time.Duration{"1h": time.Hour, "90s": 90 * time.Second, "2d": 48 * time.Hour} {

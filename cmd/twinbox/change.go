@@ -16,7 +16,7 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// Change has the flags of every command that changes something. It is a part of the request's body, too.
+// Change has the flags of every change, and the members that its request has for them.
 type Change struct {
 	effect `json:"-" kong:"-"`
 
@@ -57,7 +57,7 @@ func (c *Change) AfterApply(command *kong.Context) error {
 
 var errSeveral = usage("each service has its own: give --service too")
 
-// ProvideServices finds the services and asks for their names.
+// ProvideServices also asks for their names.
 func (c *Change) ProvideServices(ctx context.Context, at *Connection) ([]*client.Service, error) {
 	services, err := at.services()
 	if err != nil {

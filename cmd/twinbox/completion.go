@@ -77,7 +77,7 @@ func (c *completeCommand) Run(ctx context.Context, command *kong.Context, to *st
 // A person waits for the tab.
 const completionTimeout = time.Second
 
-// wordsOf returns the values of an enum, and the members that the tag "names" finds in the rows of a listing.
+// wordsOf returns the values of an enum, and the members of a listing that the tag "names" has.
 func wordsOf(ctx context.Context, at *Connection, value *kong.Value) []string {
 	words := value.EnumSlice()
 	if value.Name == "service" {

@@ -69,8 +69,8 @@ func (c *outboxTail) Run(ctx context.Context, to *streams, services []*client.Se
 	return q.show(ctx, to, services, asked)
 }
 
-// follow compares events, not positions: a transaction that commits late puts its events below ones that were seen.
-// Each look reaches equally far back, so that an event older than the first rows does not look new.
+// follow compares events, not positions: a late commit puts its events below ones that were seen. Each look reaches
+// equally far back, so that no older event looks new.
 func (c *outboxTail) follow(
 	ctx context.Context, to *streams, services []*client.Service, q question, asked item,
 ) error {

@@ -67,8 +67,7 @@ func New(cfg Config) (http.Handler, error) {
 	return router, mount(router, operations, handlersOf(cfg))
 }
 
-// guard asks for no token for what /metrics and /readyz show as well. The duration of comparing hashes reveals nothing
-// about the token's length.
+// guard asks for no token for what /metrics and /readyz show. Comparing hashes takes the same time for every token.
 func guard(token string) func(http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return func(next http.Handler) http.Handler {
@@ -99,7 +98,7 @@ const (
 	HeaderEnvironment = "Twinbox-Environment"
 )
 
-// addressed checks the address in the changing request itself: after a separate check it could lead elsewhere.
+// addressed checks each request: after a separate check the address could lead elsewhere.
 func addressed(service, environment string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

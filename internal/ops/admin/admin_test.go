@@ -123,17 +123,9 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"reversed", "POST", republish, `{"by":"a","reason":"r","dry_run":false,"from":5,"to":1}`, 422, "invalid_value"},
 		{"an alias of an id", "POST", republish, `{` + who + `,"event_ids":["0198-0A"]}`, 422, "invalid_value"},
 		{"no time", "POST", republish, `{` + who + `,"since":"2026-02-30T00:00:00Z"}`, 400, "wrong_type"},
-		{
-			"window reversed", "POST", republish,
-			`{` + who + `,"since":"2026-02-03T00:00:00Z","until":"2026-02-03T00:00:00Z"}`, 422, "invalid_value",
-		},
 		{"drop where nothing is parked", "POST", release, `{` + who + `,"topic":"t","key":"k","drop":1}`, 404, "not_parked"},
 
 		{"history of another", "POST", "inbox/history", `{"type":"t","consumer":"x"}`, 404, "consumer_not_found"},
-		{
-			"history reversed", "POST", "inbox/history",
-			`{"type":"t","since":"2026-02-03T00:00:00Z","until":"2026-02-03T00:00:00Z"}`, 422, "invalid_value",
-		},
 
 		{"edit of nothing", "POST", "dead-letters/edit", `{` + who + `,"id":1}`, 422, "nothing_to_edit"},
 		{"not parked", "POST", release, `{` + who + `,"topic":"t","key":"k"}`, 404, "not_parked"},

@@ -18,7 +18,6 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// operation is one of api/admin.yaml.
 type operation struct {
 	id   string
 	body *jsonschema.Schema // nil: none

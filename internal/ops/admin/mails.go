@@ -49,7 +49,7 @@ where ($2 = '' or lease.state = case $2 when 'sent' then 'done' else $2 end
   and mail.id > coalesce(nullif($8, '')::uuid, '00000000-0000-0000-0000-000000000000')
 order by mail.id limit $9`
 
-// List returns mails in the order in which they were listed; an empty condition picks all.
+// List returns mails in the order of their ids. An empty condition picks all.
 func (l *MailList) List(ctx context.Context, q adminapi.MailQuery) ([]adminapi.Mail, error) {
 	rows, _ := l.Pool.Query(ctx, listColumns+l.from()+listConditions, l.Handler, q.State, q.UserID, q.EventID,
 		zeronull.Timestamptz(q.Since), zeronull.Timestamptz(q.Until), q.Recipient, q.After, q.Limit)
@@ -123,7 +123,6 @@ type settlement struct {
 	change func(ctx context.Context, tx pgx.Tx, events []string) error
 }
 
-// settle changes all mails in a fitting state in one transaction with their audit rows.
 func (l *MailList) settle(
 	ctx context.Context, ids []string, c audit.Change, s settlement,
 ) (result audit.Result, err error) {
@@ -189,7 +188,7 @@ func (l *MailList) find(ctx context.Context, q audit.Querier, where string, args
 	return found, nil
 }
 
-// Tell is the [Teller] of the mails: of their own ids, and those of their subjects and events.
+// Tell is the [Teller] of the mails. It knows their ids and those of their subjects and events.
 func (l *MailList) Tell(ctx context.Context, id string) (told adminapi.Story, err error) {
 	var parsed *uuid.UUID
 	if u, err := uuid.Parse(id); err == nil {

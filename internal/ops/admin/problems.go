@@ -57,8 +57,7 @@ var sentinels = []struct {
 	},
 }
 
-// badText is the database's code for a text that it cannot compare.
-const badText = "22021"
+const badText = "22021" // the database cannot compare it
 
 // closed are the codes of a request that outlived the drain.
 var closed = []string{failure.CodePoolClosed, "kafka_client_closed"}

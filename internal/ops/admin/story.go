@@ -19,8 +19,8 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// Teller returns what a service's own tables know of an id, or of any text: kind, steps and related ids. It reads by
-// indexes and returns no address, name or payload. The steps need not name the service.
+// Teller returns kind, steps and related ids that a service's own tables know of an id, or of any text. It reads by
+// indexes and returns no address, name or payload.
 type Teller func(ctx context.Context, id string) (adminapi.Story, error)
 
 func (s handlers) story(ctx context.Context, asked adminapi.StoryQuery) (told adminapi.Story, err error) {
@@ -53,7 +53,6 @@ func (t *story) setKind(kind adminapi.StoryKind) { t.Kind = cmp.Or(t.Kind, kind)
 
 func (t *story) relate(ids ...string) { t.Related = append(t.Related, ids...) }
 
-// askOutbox finds events, and what operators did to their keys since then.
 func (t *story) askOutbox(ctx context.Context) error {
 	found, needsHint, err := readTrace(ctx, t.Pool, t.asked)
 	if err != nil {
@@ -122,7 +121,6 @@ func traceID(parent string) string {
 	return ""
 }
 
-// The record is a step of its own: several consumers read it.
 func (t *story) askInbox(ctx context.Context) error {
 	found, err := inbox.Lookup(ctx, t.Pool, t.consumerNames(), t.ID)
 	for _, f := range found {

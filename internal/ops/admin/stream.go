@@ -56,7 +56,7 @@ func longChange[R any](operation changing[R]) http.HandlerFunc {
 	}
 }
 
-// keepReporting writes the latest progress, also of a silent operation, until stop.
+// keepReporting writes the latest progress, also of a silent operation.
 func (l *lines) keepReporting() (stop func()) {
 	ctx, cancel := context.WithCancel(l.r.Context())
 	var beats sync.WaitGroup

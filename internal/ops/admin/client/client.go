@@ -23,11 +23,11 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
-// Service calls one service's operations. It is safe for concurrent use. Every request names the service: a different
-// one at the address refuses it.
+// Service calls one service's operations. A different service at the address refuses them. It is safe for concurrent
+// use.
 type Service struct {
 	Name string
-	// Environment, if set before the first call, is the required one: a service of a different environment refuses.
+	// Environment, if set before the first call, is required: a service of a different one refuses.
 	Environment string
 
 	addr, base, token string
@@ -54,7 +54,7 @@ func New(name, addr, token string) (*Service, error) {
 	}, nil
 }
 
-// newTransport uses no proxy: it must not see the token. Without the limit, an address behind a firewall takes minutes.
+// newTransport uses no proxy, which would see the token. An address behind a firewall would take minutes.
 func newTransport(limit time.Duration) *http.Transport {
 	return &http.Transport{
 		DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: limit}).DialContext, TLSHandshakeTimeout: limit,
@@ -180,7 +180,7 @@ func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 		}
 		return nil, s.noAnswer(err)
 	}
-	// Without the header, a 200 is the page of any web server, and a 404 may mean that the service lacks the operation.
+	// Without the header, any web server answers.
 	own := response.Header.Get("Twinbox-Service") == s.Name
 	if response.StatusCode == http.StatusOK && own {
 		return response.Body, nil
@@ -201,7 +201,7 @@ func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 	return nil, refused
 }
 
-// URL returns the URL of a path of the listener.
+// URL returns that of a path.
 func (s *Service) URL(path string) string { return s.base + path }
 
 // Request is a call of one operation of api/admin.yaml.
@@ -216,8 +216,7 @@ func Get(path string) Request { return Request{http.MethodGet, path, nil} }
 // Post asks a question with conditions, or changes something.
 func Post(path string, body any) Request { return Request{http.MethodPost, path, body} }
 
-// OperatorsFile is where a dev stack stores its [Operators], while it runs and after a kill. It holds the token, so
-// only its owner may read it.
+// OperatorsFile is where a dev stack stores its [Operators]. It holds the token, so only its owner may read it.
 const OperatorsFile = "operators.json"
 
 // Operators is the content of [OperatorsFile].

@@ -21,7 +21,7 @@ type failureDocument struct {
 func TestOneOfTwoDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	customer := listener(t, answers(map[string]string{
-		"service": aCustomer, "inbox/events": `{"items":[]}`, "inbox/history": `{"items":[]}`,
+		"service": `{}`, "inbox/events": `{"items":[]}`, "inbox/history": `{"items":[]}`,
 		"dead-letters/query":  `{"items":[]}`,
 		"dead-letters/groups": `{"items":[]}`, "outbox/events": `{"items":[]}`,
 	}))
@@ -101,7 +101,7 @@ func TestDocumentsNameLettersAsTheyAreTyped(t *testing.T) {
 	const refused = `{"result":{"dry_run":false,"count":0,"failed":1,` +
 		`"errors":[{"subject":"17","code":"c","detail":"d"}]}}` + "\n"
 	customer := listener(t, answers(map[string]string{
-		"service":              `{"name":"customer","consumers":["customer.profile"]}`,
+		"service":              `{}`,
 		"dead-letters/show":    `{"letter":{"id":17,"key":"k<"},"history":[{"id":1,"kind":"dead_letter","subject":"17"}]}`,
 		"dead-letters/discard": refused,
 		"dead-letters/groups":  `{"items":[{"code":"c","example":17}]}`,

@@ -16,7 +16,7 @@ func recorder(t *testing.T) (addr string, requests func() []recorded) {
 	var all []recorded
 	addr = listener(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/service") {
-			says(aNotification)(w, r)
+			says(`{}`)(w, r)
 			return
 		}
 		body, err := io.ReadAll(r.Body)

@@ -85,7 +85,7 @@ func TestTheEnvironmentThatIsMeant(t *testing.T) {
 				return
 			}
 			if strings.HasSuffix(r.URL.Path, "/service") {
-				says(`{"name":"`+service+`","environment":"`+environment+`","consumers":[]}`)(w, r)
+				says(`{"name":"`+service+`","environment":"`+environment+`"}`)(w, r)
 				return
 			}
 			if r.Header.Get("Twinbox-Environment") == environment {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -35,13 +34,7 @@ func website(t *testing.T, handler http.HandlerFunc) string {
 }
 
 func says(text string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		answer := text
-		if strings.HasSuffix(r.URL.Path, "/service") && !strings.Contains(text, `"consumers"`) {
-			answer = fmt.Sprintf(`{"name":%q,"consumers":[]}`, r.Header.Get("Twinbox-Service"))
-		}
-		_, _ = io.WriteString(w, answer)
-	}
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 }
 
 // A path without a text gets 503.
@@ -64,11 +57,6 @@ func idOf(r *http.Request) string {
 	}
 	return ""
 }
-
-const (
-	aCustomer     = `{"name":"customer","consumers":["customer.profile"],"mails":false}`
-	aNotification = `{"name":"notification","consumers":["notification.mail"],"mails":true}`
-)
 
 func at(t *testing.T, customer, notification string, args ...string) result {
 	t.Helper()

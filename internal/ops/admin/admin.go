@@ -122,9 +122,7 @@ func addressed(service, environment string) func(http.Handler) http.Handler {
 }
 
 func (s handlers) service(context.Context, nothing) (adminapi.Service, error) {
-	return adminapi.Service{
-		Name: s.Service, Environment: s.Environment, Consumers: s.consumerNames(), Mails: s.Mails != nil,
-	}, nil
+	return adminapi.Service{Name: s.Service, Environment: s.Environment}, nil
 }
 
 func (c Config) consumerNames() []string {

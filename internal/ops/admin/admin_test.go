@@ -83,8 +83,7 @@ func TestTheAddressee(t *testing.T) {
 	require.Equal(t, before, state())
 	status, answer := b.call(t, "GET", "/admin/v1/service", "")
 	require.Equal(t, http.StatusOK, status)
-	require.JSONEq(t, `{"name":"test","environment":"here","mails":true,
-		"consumers":["a","customer.mail","customer.profile"]}`, string(answer))
+	require.JSONEq(t, `{"name":"test","environment":"here"}`, string(answer))
 }
 
 func TestTheDocumentIsShown(t *testing.T) {

@@ -687,14 +687,9 @@ type ScheduledQuery struct {
 
 // Service defines model for Service.
 type Service struct {
-	Consumers []string `json:"consumers"`
-
 	// Environment Where it runs, as its ENVIRONMENT says.
 	Environment string `json:"environment"`
-
-	// Mails Whether it sends mails.
-	Mails bool   `json:"mails"`
-	Name  string `json:"name"`
+	Name        string `json:"name"`
 }
 
 // Station defines model for Station.

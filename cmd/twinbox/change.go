@@ -26,7 +26,7 @@ type Change struct {
 	By     string `json:"by" help:"Your name, for the audit. Default: the user of this process." env:"-" placeholder:"NAME"`
 }
 
-// effect has the tags of the command.
+// effect has the tags of the command, and those of its flags in their place.
 type effect struct {
 	post        string // the operation's path
 	done, would string // "Released"; "release"
@@ -47,10 +47,18 @@ func (c *Change) AfterApply(command *kong.Context) error {
 		c.By = cmp.Or(c.By, u.Username)
 	}
 	c.By = cmp.Or(c.By, "unknown")
-	tag := command.Selected().Tag
-	c.effect = effect{
-		post: tag.Get("post"), done: tag.Get("done"), would: tag.Get("would"), thing: tag.Get("thing"),
-		after: tag.Get("after"), one: tag.Has("one"), parts: tag.Has("parts"),
+	tags := []*kong.Tag{command.Selected().Tag}
+	for _, given := range command.Path {
+		if given.Flag != nil {
+			tags = append(tags, given.Flag.Tag)
+		}
+	}
+	for _, tag := range tags {
+		c.effect = effect{
+			post: cmp.Or(tag.Get("post"), c.post), done: cmp.Or(tag.Get("done"), c.done),
+			would: cmp.Or(tag.Get("would"), c.would), thing: cmp.Or(tag.Get("thing"), c.thing),
+			after: cmp.Or(tag.Get("after"), c.after), one: c.one || tag.Has("one"), parts: c.parts || tag.Has("parts"),
+		}
 	}
 	return nil
 }

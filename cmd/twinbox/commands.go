@@ -104,6 +104,25 @@ type outboxCommands struct {
 	Topics    Listing         `cmd:"" help:"How many partitions each topic has, and which consumer groups are behind."`
 }
 
+type outboxRepublish struct {
+	Change
+	Window
+
+	From  *int64   `json:"from,omitempty" one:"" help:"First position. Positions are a service's own: give --service too." env:"-" placeholder:"N"`
+	To    *int64   `json:"to,omitempty" one:"" help:"Last position." env:"-" placeholder:"N"`
+	ID    []string `json:"event_ids,omitempty" help:"Event id; may be repeated." name:"id" env:"-" placeholder:"UUID"`
+	Topic string   `json:"topic,omitempty" help:"Of this topic. Copies of dead letters are left out unless their topic (dlq.*) or --id asks for them." env:"-" names:"outbox topics: topic"`
+	Key   string   `json:"key,omitempty" help:"Of this key." env:"-"`
+}
+
+type outboxRelease struct {
+	Change
+
+	Topic string `json:"topic" help:"Topic of the key." required:"" env:"-" names:"outbox status: topic"`
+	Key   string `json:"key" help:"The key." required:"" env:"-" names:"outbox status: key"`
+	Drop  *int64 `json:"drop,omitempty" done:"Dropped" would:"drop" thing:"event" help:"First give up the held event at this position, one that the broker refuses for good: it is never published." env:"-" placeholder:"POSITION"`
+}
+
 type outboxConfirm struct {
 	Change
 
@@ -135,6 +154,17 @@ type scheduledCancel struct {
 	Change
 
 	Name string `arg:"" json:"name" help:"Its name, as \"outbox scheduled list\" shows it." names:"outbox scheduled list: name"`
+}
+
+type auditList struct {
+	Listing
+	Window
+
+	By      string `json:"by,omitempty" help:"Done by this operator." env:"-" aliases:"operator" placeholder:"NAME"`
+	Verb    string `json:"verb,omitempty" help:"This operation, such as replay, edit, discard, republish, retry." env:"-" aliases:"operation" placeholder:"NAME"`
+	Kind    string `json:"kind,omitempty" help:"Of these, such as dead_letter, mail, outbox_key, consumer or scheduled_event." env:"-" placeholder:"NAME"`
+	Subject string `json:"subject,omitempty" help:"On this subject: a dead letter such as customer/17, a mail, or a key as topic/key." env:"-" placeholder:"ID"`
+	Limit   int    `json:"limit" default:"100" help:"The newest of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
 }
 
 const (

@@ -8,25 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMailsSayWhoSendsThem(t *testing.T) {
-	t.Parallel()
-	of := func(mail string) string {
-		return listener(t, answers(map[string]string{
-			"mails": `{"items":[{"id":"` + mail + `","state":"failed"}]}`,
-		}))
-	}
-	args := []string{"mail", "list", "--state", "failed", "--admin", "order=" + of("1")}
-	notification := of("2")
-	r := at(t, "", notification, args...)
-	require.Zero(t, r.code, r.stderr)
-	require.Regexp(t, `(?s)^SERVICE +ID .*\nnotification +2 +failed .*\norder +1 +failed `, r.stdout)
-	var page struct {
-		Items []struct{ Service, ID string }
-	}
-	at(t, "", notification, append(args, "--json")...).json(t, &page)
-	require.Equal(t, []struct{ Service, ID string }{{"notification", "2"}, {"order", "1"}}, page.Items)
-}
-
 func TestMailsOfTwoServicesAreRetried(t *testing.T) {
 	t.Parallel()
 	const missing, sent = `{"subject":"%s","code":"mail_not_found","detail":"none"}`,

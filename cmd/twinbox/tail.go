@@ -6,45 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"example.com/twinbox/internal/ops/admin/client"
 )
-
-type outboxRepublish struct {
-	Change
-	Window
-
-	From  *int64   `json:"from,omitempty" help:"First position. Positions are a service's own: give --service too." env:"-" placeholder:"N"`
-	To    *int64   `json:"to,omitempty" help:"Last position." env:"-" placeholder:"N"`
-	ID    []string `json:"event_ids,omitempty" help:"Event id; may be repeated." name:"id" env:"-" placeholder:"UUID"`
-	Topic string   `json:"topic,omitempty" help:"Of this topic. Copies of dead letters are left out unless their topic (dlq.*) or --id asks for them." env:"-" names:"outbox topics: topic"`
-	Key   string   `json:"key,omitempty" help:"Of this key." env:"-"`
-}
-
-func (c *outboxRepublish) Run(
-	ctx context.Context, command *kong.Context, to *streams, services []*client.Service,
-) error {
-	if (c.From != nil || c.To != nil) && len(services) > 1 {
-		return errSeveral
-	}
-	return c.Change.Run(ctx, command, to, services)
-}
-
-type outboxRelease struct {
-	Change
-
-	Topic string `json:"topic" help:"Topic of the key." required:"" env:"-" names:"outbox status: topic"`
-	Key   string `json:"key" help:"The key." required:"" env:"-" names:"outbox status: key"`
-	Drop  *int64 `json:"drop,omitempty" help:"First give up the held event at this position, one that the broker refuses for good: it is never published." env:"-" placeholder:"POSITION"`
-}
-
-func (c *outboxRelease) Run(ctx context.Context, command *kong.Context, to *streams, services []*client.Service) error {
-	if c.Drop != nil {
-		c.done, c.would, c.thing = "Dropped", "drop", "event"
-	}
-	return c.Change.Run(ctx, command, to, services)
-}
 
 type outboxTail struct {
 	Limit   int    `json:"limit" default:"20" help:"How many events of each service, 1 to 1000. Default: 20." short:"n" env:"-" placeholder:"N"`

@@ -36,14 +36,3 @@ func (c *traceCommand) Run(ctx context.Context, to *streams, services []*client.
 	}
 	return err
 }
-
-type auditList struct {
-	Listing
-	Window
-
-	By      string `json:"by,omitempty" help:"Done by this operator." env:"-" aliases:"operator" placeholder:"NAME"`
-	Verb    string `json:"verb,omitempty" help:"This operation, such as replay, edit, discard, republish, retry." env:"-" aliases:"operation" placeholder:"NAME"`
-	Kind    string `json:"kind,omitempty" help:"Of these, such as dead_letter, mail, outbox_key, consumer or scheduled_event." env:"-" placeholder:"NAME"`
-	Subject string `json:"subject,omitempty" help:"On this subject: a dead letter such as customer/17, a mail, or a key as topic/key." env:"-" placeholder:"ID"`
-	Limit   int    `json:"limit" default:"100" help:"The newest of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
-}

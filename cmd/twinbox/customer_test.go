@@ -114,7 +114,8 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	for err, code := range map[error]int{syscall.EPIPE: service.ExitOK, syscall.ENOSPC: service.ExitFailure} {
 		for _, args := range [][]string{{"outbox", "status"}, {"outbox", "status", "--json"}, {"dlq", "list"}} {
 			var stderr bytes.Buffer
-			require.Equal(t, code, run(t.Context(), append(args, "--dir", h.dir), failing{err}, &stderr), "%v: %s", args, &stderr)
+			got := run(t.Context(), append(args, "--dir", h.dir), failing{err}, &stderr)
+			require.Equal(t, code, got, "%v: %s", args, &stderr)
 		}
 	}
 }

@@ -106,7 +106,9 @@ func (q question) read(ctx context.Context, s *client.Service, asked item) (answ
 
 // Each service numbers its own dead letters.
 func nameLetters(service string, i item) {
-	for from, to := range map[string]string{"example": "example", "dead_letter": "dead_letter", "next": "next", "id": "ref"} {
+	for from, to := range map[string]string{
+		"example": "example", "dead_letter": "dead_letter", "next": "next", "id": "ref",
+	} {
 		if id, is := i[from].(json.Number); is {
 			i[to] = service + "/" + id.String()
 		}

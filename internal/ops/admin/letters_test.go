@@ -111,7 +111,8 @@ func TestALookupReadsItsOwnLetters(t *testing.T) {
 	}
 	before := readRows()
 	for range 3 {
-		require.Equal(t, "b", read[adminapi.InboxEvents](t, b, "inbox/events", adminapi.LookupQuery{EventID: "e"}).Items[0].Consumer)
+		found := read[adminapi.InboxEvents](t, b, "inbox/events", adminapi.LookupQuery{EventID: "e"})
+		require.Equal(t, "b", found.Items[0].Consumer)
 	}
 	require.Less(t, readRows()-before, 100)
 }
@@ -147,7 +148,8 @@ func TestHeadersKeepTheirBytes(t *testing.T) {
 	b.exec(t, `update public.dead_letter set payload = '',
 		headers = '[["\ufffd", "AQ==", "/w=="], ["x", null], ["x", ""]]'`) // as the first edition wrote them
 	show := func() adminapi.DeadLetter {
-		return read[adminapi.DeadLetterDetail](t, b, "dead-letters/show", adminapi.DeadLetterRequest{ID: 1, Payload: true}).Letter
+		asked := adminapi.DeadLetterRequest{ID: 1, Payload: true}
+		return read[adminapi.DeadLetterDetail](t, b, "dead-letters/show", asked).Letter
 	}
 	require.Equal(t, []adminapi.Header{
 		{Name: "\ufffd", Value: []byte{1}}, {Name: "x", Value: []byte{}}, {Name: "x", Value: []byte{}},

@@ -107,7 +107,8 @@ func TestLostEventsArePaged(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"e0", "e1", "e2", "e3", "e4"}, ids)
-	odd := read[adminapi.LostEvents](t, b, "outbox/lost", adminapi.LostQuery{Topic: "users", Key: "odd", Payload: true}).Items
+	query := adminapi.LostQuery{Topic: "users", Key: "odd", Payload: true}
+	odd := read[adminapi.LostEvents](t, b, "outbox/lost", query).Items
 	require.Len(t, odd, 2)
 	require.JSONEq(t, `{"n":1}`, string(odd[0].Payload))
 	b.refuses(t, "POST", "outbox/lost", `{"after":"users"}`, http.StatusUnprocessableEntity, "invalid_value")

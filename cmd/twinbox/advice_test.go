@@ -62,7 +62,7 @@ func TestTheStateOfALetter(t *testing.T) {
 func TestALetterAsPeopleReadIt(t *testing.T) {
 	t.Parallel()
 	shown := func(letter string, args ...string) string {
-		customer := listener(t, answers(map[string]string{"dead-letters/7": `{"letter":` + letter + `,
+		customer := listener(t, answers(map[string]string{"dead-letters/show": `{"letter":` + letter + `,
 			"history":[{"at":"1970-01-01T00:00:00Z","verb":"edit","by":"ada","reason":"r"}]}`}))
 		return at(t, customer, "", append([]string{"dlq", "show", "7"}, args...)...).stdout
 	}

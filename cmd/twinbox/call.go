@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/url"
+	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -18,7 +18,7 @@ type callCommand struct {
 	Change
 
 	Operation string   `arg:"" optional:"" help:"Its operationId in api/admin.yaml. Without one the command lists them."`
-	Values    []string `arg:"" optional:"" name:"name=value" help:"Parameters, and members of the body, as JSON or as text; filter.code=x is a member of a member."`
+	Values    []string `arg:"" optional:"" name:"name=value" help:"Members of its body, as JSON or as text; filter.code=x is a member of a member."`
 }
 
 // Run changes one service alone, and asks all.
@@ -36,20 +36,21 @@ func (c *callCommand) Run(ctx context.Context, to *streams, services []*client.S
 		return usage("there is no operation " + printable(c.Operation) + ": twinbox call lists them")
 	}
 	method, place, _ := strings.Cut(operations[i].text("request"), " ")
-	asked, place, err := c.read(place)
-	if err != nil {
+	asked, err := c.read()
+	switch {
+	case err != nil:
 		return err
-	}
-	if !operations[i].isSet("changes") {
+	case method == http.MethodGet && len(asked) > 0:
+		return usage(c.Operation + " takes no values")
+	case !operations[i].isSet("changes"):
 		to.JSON = true
-		return listing{question: method + " " + place}.show(ctx, to, services, asked)
-	}
-	if len(services) > 1 { // the same id may be another thing in each
+		return question{request: operations[i].text("request")}.show(ctx, to, services, asked)
+	case len(services) > 1: // the same id may be another thing in each
 		return errSeveral
 	}
 	maps.Copy(asked, values(c.Change))
 	c.post = place
-	return c.inTurn(ctx, to, services, func(*client.Service) any { return asked })
+	return c.apply(ctx, to, services, func(*client.Service) any { return asked })
 }
 
 func readOperations() (operations []item, err error) {
@@ -61,9 +62,6 @@ func readOperations() (operations []item, err error) {
 	for place := range document.object("paths") {
 		for method := range document.object("paths").object(place) {
 			described := document.object("paths").object(place).object(method)
-			if described["operationId"] == nil { // the parameters of the path
-				continue
-			}
 			content := described.object("requestBody").object("content").object("application/json")
 			operations = append(operations, item{
 				"id": described["operationId"], "request": strings.ToUpper(method) + " " + place, "summary": described["summary"],
@@ -75,17 +73,13 @@ func readOperations() (operations []item, err error) {
 	return operations, nil
 }
 
-// read returns the body or the query, and the path with its parameters.
-func (c *callCommand) read(place string) (asked item, filled string, err error) {
+// read returns the body.
+func (c *callCommand) read() (asked item, err error) {
 	asked = item{}
 	for _, text := range c.Values {
 		name, text, found := strings.Cut(text, "=")
 		if !found || name == "" {
-			return nil, "", usage(printable(name) + ": write it as NAME=VALUE")
-		}
-		if part := "{" + name + "}"; strings.Contains(place, part) {
-			place = strings.ReplaceAll(place, part, url.PathEscape(text))
-			continue
+			return nil, usage(printable(name) + ": write it as NAME=VALUE")
 		}
 		members := asked
 		for outer, inner, deeper := strings.Cut(name, "."); deeper; outer, inner, deeper = strings.Cut(name, ".") {
@@ -102,8 +96,5 @@ func (c *callCommand) read(place string) (asked item, filled string, err error) 
 			members[name] = text
 		}
 	}
-	if strings.Contains(place, "{") {
-		return nil, "", usage("a part of the path is missing: " + place)
-	}
-	return asked, place, nil
+	return asked, nil
 }

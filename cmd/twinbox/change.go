@@ -16,7 +16,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// Change has the flags of every command that changes something. It is a part of the request's body, too.
+// Change has the flags of every change, and the members that its request has for them.
 type Change struct {
 	effect `json:"-" kong:"-"`
 
@@ -26,13 +26,14 @@ type Change struct {
 	By     string `json:"by" help:"Your name, for the audit. Default: the user of this process." env:"-" placeholder:"NAME"`
 }
 
-// effect has the tags of the command.
+// effect has the tags of the command, and those of its flags in their place.
 type effect struct {
 	post        string // the operation's path
 	done, would string // "Released"; "release"
 	thing       string // "key"
 	after       string // the service's name: " as sent"
-	one         bool   // each service has its own
+	one         bool   // each service has its own: it needs --service
+	parts       bool   // each service has a part: a dead letter's is in one, those of a filter are in all
 }
 
 // AfterApply fills the optional flags and the effect.
@@ -46,17 +47,25 @@ func (c *Change) AfterApply(command *kong.Context) error {
 		c.By = cmp.Or(c.By, u.Username)
 	}
 	c.By = cmp.Or(c.By, "unknown")
-	tag := command.Selected().Tag
-	c.effect = effect{
-		post: tag.Get("post"), done: tag.Get("done"), would: tag.Get("would"), thing: tag.Get("thing"),
-		after: tag.Get("after"), one: tag.Has("one"),
+	tags := []*kong.Tag{command.Selected().Tag}
+	for _, given := range command.Path {
+		if given.Flag != nil {
+			tags = append(tags, given.Flag.Tag)
+		}
+	}
+	for _, tag := range tags {
+		c.effect = effect{
+			post: cmp.Or(tag.Get("post"), c.post), done: cmp.Or(tag.Get("done"), c.done),
+			would: cmp.Or(tag.Get("would"), c.would), thing: cmp.Or(tag.Get("thing"), c.thing),
+			after: cmp.Or(tag.Get("after"), c.after), one: c.one || tag.Has("one"), parts: c.parts || tag.Has("parts"),
+		}
 	}
 	return nil
 }
 
 var errSeveral = usage("each service has its own: give --service too")
 
-// ProvideServices finds the services and asks for their names.
+// ProvideServices also asks for their names.
 func (c *Change) ProvideServices(ctx context.Context, at *Connection) ([]*client.Service, error) {
 	services, err := at.services()
 	if err != nil {
@@ -68,53 +77,39 @@ func (c *Change) ProvideServices(ctx context.Context, at *Connection) ([]*client
 	return services, askWho(ctx, services)
 }
 
-// Run asks every service; those without the thing answer 404. A service that does not answer fails the change only if
-// no other one has the thing.
+// Run sends every service the members of the command.
 func (c *Change) Run(ctx context.Context, command *kong.Context, to *streams, services []*client.Service) error {
-	request := client.Post(c.post, command.Selected().Target.Addr().Interface())
-	found, _, err := ask(services, func(s *client.Service) (adminapi.Result, error) {
-		return client.Call[adminapi.Result](ctx, s, request)
-	})
-	if err != nil {
-		return err
-	}
-	var sum effects
-	for _, a := range found {
-		sum.add(a.Service, a.Value)
-	}
-	// Of several mails each is in one service, and every service was asked for all.
-	sum.Failed = max(0, found[0].Value.Count+found[0].Value.Failed-sum.Count)
-	lacking := map[string]int{}
-	sum.Errors = slices.DeleteFunc(sum.Errors, func(f adminapi.Failure) bool {
-		if !strings.HasSuffix(f.Code, "_not_found") {
-			return false
-		}
-		lacking[f.Subject]++
-		return lacking[f.Subject] < len(found)
-	})
-	return sum.write(to, c.effect)
+	body := command.Selected().Target.Addr().Interface()
+	return c.apply(ctx, to, services, func(*client.Service) any { return body })
 }
 
-// inTurn changes each service's part. The first service that fails ends the change.
-func (c *Change) inTurn(
+// apply changes one service after the other. If each has a part of the change, the first that fails ends it. Else one
+// has the thing, the others answer 404, and a failure counts only if none has it.
+func (c *Change) apply(
 	ctx context.Context, to *streams, services []*client.Service, bodyOf func(*client.Service) any,
-) error {
+) (failed error) {
 	sum := effects{Result: adminapi.Result{DryRun: c.DryRun}}
+	var answers []client.Answer[adminapi.Result]
 	for _, s := range services {
 		result, err := client.Stream(ctx, s, to.progress(s.Name), client.Post(c.post, bodyOf(s)))
 		err = cmp.Or(ctx.Err(), err)
+		answers = append(answers, client.Answer[adminapi.Result]{Service: s.Name, Value: result, Err: err})
 		if err == nil || result.Count > 0 {
 			sum.add(s.Name, result)
 		}
-		switch {
-		case err != nil && sum.Count > 0 && c.Yes:
-			_ = sum.write(to, c.effect)
-			return partial(err)
-		case err != nil:
-			return err
+		if failed = err; c.parts && failed != nil {
+			break
 		}
 	}
-	return sum.write(to, c.effect)
+	if !c.parts {
+		answers, _, failed = sorted(answers)
+		sum.forgetMissing(answers)
+	}
+	if failed != nil && (sum.Count == 0 || c.DryRun) {
+		return failed
+	}
+	err := sum.write(to, c.effect)
+	return cmp.Or(partial(failed), err)
 }
 
 type effects struct {
@@ -137,6 +132,22 @@ func (e *effects) add(name string, r adminapi.Result) {
 		}
 	}
 	e.Errors = append(e.Errors, r.Errors...)
+}
+
+// forgetMissing leaves out failures of things that another service has: of several mails each is in one.
+func (e *effects) forgetMissing(found []client.Answer[adminapi.Result]) {
+	if len(found) == 0 {
+		return
+	}
+	e.Failed = max(0, found[0].Value.Count+found[0].Value.Failed-e.Count)
+	lacking := map[string]int{}
+	e.Errors = slices.DeleteFunc(e.Errors, func(f adminapi.Failure) bool {
+		if !strings.HasSuffix(f.Code, "_not_found") {
+			return false
+		}
+		lacking[f.Subject]++
+		return lacking[f.Subject] < len(found)
+	})
 }
 
 // The exit code is 5 if a part was tried and is not done, 4 if the change did nothing.

@@ -2,7 +2,7 @@ package main
 
 import "github.com/alecthomas/kong"
 
-// Commands are the subcommands. A change has the tags of an effect; listings have their questions and columns below.
+// Commands are the subcommands. A change has the tags of an effect; listings have their rows below.
 type Commands struct {
 	Status   Listing          `cmd:"" help:"Why each service waits, or that all is well."`
 	Verify   verifyCommand    `cmd:"" alone:"" help:"Whether anything is lost, doubled, altered, invented or reordered between outbox, Kafka and inbox."`
@@ -27,11 +27,11 @@ type Commands struct {
 }
 
 type dlqCommands struct {
-	List    dlqList    `cmd:"" aliases:"ls" help:"The dead letters that wait, grouped by error."`
-	Show    dlqShow    `cmd:"" aliases:"get" help:"One dead letter and its history."`
-	Replay  dlqReplay  `cmd:"" post:"/admin/v1/dead-letters/replay" done:"Replayed" would:"try to replay" thing:"dead letter" help:"Handle dead letters again: through the inbox, in the order of their key, for their consumer alone."`
-	Edit    dlqEdit    `cmd:"" done:"Edited" would:"edit" thing:"dead letter" help:"Replace the payload or headers; the original is kept."`
-	Discard dlqDiscard `cmd:"" post:"/admin/v1/dead-letters/discard" done:"Discarded" would:"discard" thing:"dead letter" help:"Settle dead letters without handling them; events parked behind them are resumed."`
+	List    dlqList      `cmd:"" aliases:"ls" help:"The dead letters that wait, grouped by error."`
+	Show    dlqShow      `cmd:"" aliases:"get" help:"One dead letter and its history."`
+	Replay  dlqReplay    `cmd:"" parts:"" post:"/admin/v1/dead-letters/replay" done:"Replayed" would:"try to replay" thing:"dead letter" help:"Handle dead letters again: through the inbox, in the order of their key, for their consumer alone."`
+	Edit    dlqEdit      `cmd:"" post:"/admin/v1/dead-letters/edit" done:"Edited" would:"edit" thing:"dead letter" help:"Replace the payload or headers; the original is kept."`
+	Discard LetterChange `cmd:"" parts:"" post:"/admin/v1/dead-letters/discard" done:"Discarded" would:"discard" thing:"dead letter" help:"Settle dead letters without handling them; events parked behind them are resumed."`
 }
 
 type mailCommands struct {
@@ -94,7 +94,7 @@ type consumerChange struct {
 type outboxCommands struct {
 	Status    Listing         `cmd:"" help:"How far each service's events are published, and which keys are parked."`
 	Tail      outboxTail      `cmd:"" help:"The newest events and their states."`
-	Republish outboxRepublish `cmd:"" post:"/admin/v1/outbox/republish" done:"Republished" would:"republish" thing:"event" help:"Send published events again, with the same ids; consumers skip what they have."`
+	Republish outboxRepublish `cmd:"" parts:"" post:"/admin/v1/outbox/republish" done:"Republished" would:"republish" thing:"event" help:"Send published events again, with the same ids; consumers skip what they have."`
 	Scheduled outboxScheduled `cmd:"" help:"Events that are due later: list them, take one back."`
 	Release   outboxRelease   `cmd:"" post:"/admin/v1/outbox/release" done:"Released" would:"release" thing:"key" help:"Let the relay try a parked key's events again."`
 	Pause     Change          `cmd:"" one:"" post:"/admin/v1/outbox/pause" done:"Paused" would:"pause" thing:"relay" help:"Pause a service's relay: its events wait in the outbox."`
@@ -102,6 +102,25 @@ type outboxCommands struct {
 	Confirm   outboxConfirm   `cmd:"" one:"" post:"/admin/v1/outbox/confirm" done:"Confirmed" would:"confirm" thing:"refusal" help:"Let a relay publish that refuses, because its database or its topics went back."`
 	Lost      outboxLost      `cmd:"" help:"The events that a database lost when it went back, and that its topics hold."`
 	Topics    Listing         `cmd:"" help:"How many partitions each topic has, and which consumer groups are behind."`
+}
+
+type outboxRepublish struct {
+	Change
+	Window
+
+	From  *int64   `json:"from,omitempty" one:"" help:"First position. Positions are a service's own: give --service too." env:"-" placeholder:"N"`
+	To    *int64   `json:"to,omitempty" one:"" help:"Last position." env:"-" placeholder:"N"`
+	ID    []string `json:"event_ids,omitempty" help:"Event id; may be repeated." name:"id" env:"-" placeholder:"UUID"`
+	Topic string   `json:"topic,omitempty" help:"Of this topic. Copies of dead letters are left out unless their topic (dlq.*) or --id asks for them." env:"-" names:"outbox topics: topic"`
+	Key   string   `json:"key,omitempty" help:"Of this key." env:"-"`
+}
+
+type outboxRelease struct {
+	Change
+
+	Topic string `json:"topic" help:"Topic of the key." required:"" env:"-" names:"outbox status: topic"`
+	Key   string `json:"key" help:"The key." required:"" env:"-" names:"outbox status: key"`
+	Drop  *int64 `json:"drop,omitempty" done:"Dropped" would:"drop" thing:"event" help:"First give up the held event at this position, one that the broker refuses for good: it is never published." env:"-" placeholder:"POSITION"`
 }
 
 type outboxConfirm struct {
@@ -137,6 +156,17 @@ type scheduledCancel struct {
 	Name string `arg:"" json:"name" help:"Its name, as \"outbox scheduled list\" shows it." names:"outbox scheduled list: name"`
 }
 
+type auditList struct {
+	Listing
+	Window
+
+	By      string `json:"by,omitempty" help:"Done by this operator." env:"-" aliases:"operator" placeholder:"NAME"`
+	Verb    string `json:"verb,omitempty" help:"This operation, such as replay, edit, discard, republish, retry." env:"-" aliases:"operation" placeholder:"NAME"`
+	Kind    string `json:"kind,omitempty" help:"Of these, such as dead_letter, mail, outbox_key, consumer or scheduled_event." env:"-" placeholder:"NAME"`
+	Subject string `json:"subject,omitempty" help:"On this subject: a dead letter such as customer/17, a mail, or a key as topic/key." env:"-" placeholder:"ID"`
+	Limit   int    `json:"limit" default:"100" help:"The newest of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
+}
+
 const (
 	tailColumns = "EVENT position place, AGE occurred_at age, TYPE type type, KEY key, VERSION+ version, STATE state, " +
 		"EVENT_ID+ event_id, PAYLOAD? payload payload"
@@ -153,40 +183,40 @@ const (
 		"EVENT event_id, WHERE where where, DETAIL detail detail"
 )
 
-var listings = map[string]listing{
+// questions has the rows of the listings, by the command.
+var questions = map[string]question{
 	"status": {
-		question: "GET /admin/v1/stations",
+		request: "GET /admin/v1/stations",
 		views: []view{{
 			of: "causes", well: item{"what": "All is well."},
 			columns: "SERVICE service, AGE since age, MORE command, WHAT what, MEANS+ means, DO+ do",
 		}},
 	},
 	"dlq list": {
-		question: "POST /admin/v1/dead-letters/groups", example: item{"state": "waiting"}, none: "No dead letters",
+		request: "POST /admin/v1/dead-letters/groups", example: item{"state": "waiting"}, none: "No dead letters",
 		views: []view{{of: "items", columns: groupColumns}},
 	},
 	"dlq list --each": {
-		question: "POST /admin/v1/dead-letters/query", none: "No dead letters", pages: true,
-		example: item{"filter": item{"state": "waiting"}, "after": 0},
-		views:   []view{{of: "items", columns: letterColumns}},
+		request: "POST /admin/v1/dead-letters/query", none: "No dead letters",
+		example: item{"state": "waiting"}, views: []view{{of: "items", columns: letterColumns}},
 	},
 	"mail list": {
-		question: "GET /admin/v1/mails", example: item{"state": "open"}, none: "No mails", pages: true,
+		request: "POST /admin/v1/mails", example: item{"state": "open"}, none: "No mails",
 		views: []view{{of: "items", columns: mailColumns}},
 	},
 	"inbox stats": {
-		question: "GET /admin/v1/inbox/stats",
+		request: "GET /admin/v1/inbox/stats",
 		views: []view{{of: "items", columns: "CONSUMER consumer, LAG lag_records known, OLDEST lag_seconds seconds, " +
-			"DEAD_LETTERS dead, PARKED parked, DELIVERIES outcomes counts"}},
+			"DEAD_LETTERS dead known, PARKED parked known, DELIVERIES outcomes counts"}},
 	},
 	"inbox lookup": {
-		question: "GET /admin/v1/inbox/events", absent: true,
+		request: "POST /admin/v1/inbox/events", absent: true,
 		none: "No consumer remembers the event: it has not come, is forgotten, or is of a type without a handler",
 		views: []view{{of: "items", columns: "CONSUMER consumer, OUTCOME outcome, PROCESSED processed_at time, " +
 			"TYPE type type, RECORD topic record, DEAD_LETTER dead_letter, METADATA+ metadata json"}},
 	},
 	"inbox history": {
-		question: "GET /admin/v1/inbox/history",
+		request: "POST /admin/v1/inbox/history",
 		none: "No consumer has applied an event of this type; its dead letters: " +
 			"twinbox dlq list --each --state all --type",
 		views: []view{{
@@ -196,12 +226,12 @@ var listings = map[string]listing{
 		}},
 	},
 	"consumer list": {
-		question: "GET /admin/v1/inbox/stats",
+		request: "GET /admin/v1/inbox/stats",
 		views: []view{{of: "items", columns: "CONSUMER consumer, STATE paused paused, AGE paused.since age, " +
 			"BY paused.by, REASON paused.reason"}},
 	},
 	"outbox status": {
-		question: "GET /admin/v1/outbox/status",
+		request: "GET /admin/v1/outbox/status",
 		views: []view{
 			{columns: "SERVICE service, RELAY leading relay, EPOCH epoch, HEAD head, WAITING waiting waiting, " +
 				"OLDEST oldest_waiting age, PARKED_KEYS parked_keys, HELD held"},
@@ -217,25 +247,25 @@ var listings = map[string]listing{
 		},
 	},
 	"outbox tail": {
-		question: "GET /admin/v1/outbox/events", none: "No events", all: true,
+		request: "POST /admin/v1/outbox/events", none: "No events", all: true, tail: true,
 		views: []view{{of: "items", order: "occurred_at", columns: tailColumns}},
 	},
 	"outbox lost": {
-		question: "GET /admin/v1/outbox/lost", none: "No lost events", all: true,
+		request: "POST /admin/v1/outbox/lost", none: "No lost events", all: true,
 		views: []view{{of: "items", columns: lostColumns}},
 	},
 	"outbox topics": {
-		question: "GET /admin/v1/outbox/topics",
+		request: "GET /admin/v1/outbox/topics",
 		views: []view{{of: "items", columns: "SERVICE service, TOPIC topic, PARTITIONS partitions, " +
 			"GROUPS_BEHIND behind counts"}},
 	},
 	"outbox scheduled list": {
-		question: "GET /admin/v1/outbox/scheduled", none: "No scheduled events",
+		request: "POST /admin/v1/outbox/scheduled", none: "No scheduled events",
 		views: []view{{of: "items", columns: "SERVICE service, NAME name, DUE due_at due, " +
 			"OVERDUE overdue_seconds seconds, TYPE type type, KEY key, SCHEDULED+ scheduled_at age"}},
 	},
 	"audit": {
-		question: "GET /admin/v1/audit", none: "No operator changed anything",
+		request: "POST /admin/v1/audit", none: "No operator changed anything",
 		views: []view{{of: "items", order: "at", columns: actionColumns}},
 	},
 }

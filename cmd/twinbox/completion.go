@@ -77,7 +77,7 @@ func (c *completeCommand) Run(ctx context.Context, command *kong.Context, to *st
 // A person waits for the tab.
 const completionTimeout = time.Second
 
-// wordsOf returns the values of an enum, and the members that the tag "names" finds in the rows of a listing.
+// wordsOf returns the values of an enum, and the members of a listing that the tag "names" has.
 func wordsOf(ctx context.Context, at *Connection, value *kong.Value) []string {
 	words := value.EnumSlice()
 	if value.Name == "service" {
@@ -90,9 +90,9 @@ func wordsOf(ctx context.Context, at *Connection, value *kong.Value) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
-	l := listings[name]
-	found, _, _ := l.ask(ctx, services, l.example)
-	for _, v := range l.views {
+	q := questions[name]
+	found, _, _ := q.ask(ctx, services, q.example)
+	for _, v := range q.views {
 		for _, row := range v.table(found).rows {
 			words = append(words, row.text(member))
 		}

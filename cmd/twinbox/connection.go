@@ -35,7 +35,7 @@ var serviceNames = services.Names()
 // The token is no flag: every user of the machine can read a process's flags.
 const tokenVariable = "TWINBOX_ADMIN_TOKEN"
 
-// find returns the addresses; the token may be empty.
+// The token may be empty.
 func (o *Connection) find() (at client.Operators, err error) {
 	at.Services = map[string]string{}
 	maps.Copy(at.Services, o.given())
@@ -63,7 +63,7 @@ func (o *Connection) started() (client.Operators, error) {
 	return at, err
 }
 
-// services requires a token. It does not ask the services yet.
+// services requires a token.
 func (o *Connection) services() ([]*client.Service, error) {
 	at, err := o.find()
 	if err == nil && at.Token == "" {
@@ -116,14 +116,18 @@ func (m missing) err() error {
 	return errors.Join(errs...)
 }
 
-// ask asks all services concurrently and keeps their order. It fails only if no service answers; one that lacks the
-// thing has no part in the answer.
+// ask asks all services concurrently and keeps their order.
 func ask[T any](
 	services []*client.Service, call func(*client.Service) (T, error),
-) (answers []client.Answer[T], unknown missing, err error) {
+) ([]client.Answer[T], missing, error) {
+	return sorted(client.Ask(services, call))
+}
+
+// sorted fails only if no service answers. One that lacks the thing has no part in the answer.
+func sorted[T any](all []client.Answer[T]) (answers []client.Answer[T], unknown missing, err error) {
 	unknown, without := missing{}, missing{}
 	var apart error
-	for _, a := range client.Ask(services, call) {
+	for _, a := range all {
 		switch end := endingOf(a.Err); {
 		case a.Err == nil:
 			answers = append(answers, a)
@@ -141,11 +145,10 @@ func ask[T any](
 	return answers, unknown, err
 }
 
-// askWho refuses a service with the wrong name, and services of different environments. Later requests name the
-// environment. A service that does not answer is no refusal.
+// askWho refuses a service with the wrong name, and services of different environments. Later requests name theirs.
 func askWho(ctx context.Context, services []*client.Service) error {
 	answers, unknown, _ := ask(services, func(s *client.Service) (adminapi.Service, error) {
-		return client.Call[adminapi.Service](ctx, s, client.Get("/admin/v1/service", nil))
+		return client.Call[adminapi.Service](ctx, s, client.Get("/admin/v1/service"))
 	})
 	for _, name := range inOrder(unknown) {
 		if code := endingOf(unknown[name]).code; code == "wrong_service" || code == "wrong_environment" {

@@ -56,7 +56,7 @@ type dlqList struct {
 	State string `json:"state,omitempty" help:"In this state: waiting, replayed, discarded or all." enum:"waiting,replayed,discarded,all" default:"waiting" env:"-"`
 	Limit *int   `json:"limit,omitempty" help:"With --each: how many of each service, 1 to 1000. Default: 100." short:"n" xor:"limit" env:"-" placeholder:"N"`
 	All   bool   `json:"-" xor:"limit" help:"With --each: all of them, however many." env:"-"`
-	After string `json:"-" help:"With --each: those after this one, such as customer/100; the next page." env:"-" placeholder:"ID"`
+	After string `json:"after,omitempty" help:"With --each: those after this one, such as customer/100; the next page." env:"-" placeholder:"ID"`
 }
 
 func (c *dlqList) AfterApply() error {
@@ -67,13 +67,10 @@ func (c *dlqList) AfterApply() error {
 }
 
 func (c *dlqList) Run(ctx context.Context, to *streams, services []*client.Service) error {
-	l, asked := listings["dlq list"], values(c)
-	if c.All {
-		asked["limit"] = maxLimit
-	}
+	q, asked := questions["dlq list"], values(c)
 	if c.Each {
-		l = listings["dlq list --each"]
-		l.all, asked = c.All, item{"filter": asked, "after": 0}
+		q = questions["dlq list --each"]
+		q.all = c.All
 	}
 	if c.After != "" {
 		s, id, err := parseID(c.After, services)
@@ -83,15 +80,13 @@ func (c *dlqList) Run(ctx context.Context, to *streams, services []*client.Servi
 		services, asked["after"] = []*client.Service{s}, id
 	}
 	if c.State != "waiting" {
-		l.views = []view{{of: "items", columns: strings.Replace(l.views[0].columns, "STATE+", "STATE", 1)}}
+		q.views = []view{{of: "items", columns: strings.Replace(q.views[0].columns, "STATE+", "STATE", 1)}}
 	}
 	if c.isSet() {
-		l.none = "No dead letters that the filter picks"
+		q.none = "No dead letters that the filter picks"
 	}
-	return c.show(ctx, to, services, l, asked)
+	return c.show(ctx, to, services, q, asked)
 }
-
-const maxLimit = 1000
 
 type dlqShow struct {
 	ID      string `arg:"" help:"The dead letter, such as customer/17." names:"dlq list --each: ref"`
@@ -131,14 +126,13 @@ func (c *dlqShow) Run(ctx context.Context, to *streams, services []*client.Servi
 
 func getLetter(
 	ctx context.Context, services []*client.Service, name string, payload bool,
-) (s *client.Service, path string, detail item, err error) {
-	s, id, err := parseID(name, services)
-	if err != nil {
-		return nil, "", nil, err
+) (s *client.Service, id int64, detail item, err error) {
+	s, id, err = parseID(name, services)
+	if err == nil {
+		asked := adminapi.DeadLetterRequest{ID: id, Payload: payload}
+		detail, err = client.Call[item](ctx, s, client.Post("/admin/v1/dead-letters/show", asked))
 	}
-	path = fmt.Sprintf("/admin/v1/dead-letters/%d", id)
-	detail, err = client.Call[item](ctx, s, client.Get(path, adminapi.GetDeadLetterParams{Payload: payload}))
-	return s, path, detail, err
+	return s, id, detail, err
 }
 
 func stateOf(l item, state string) string {

@@ -29,9 +29,7 @@ type LetterChange struct {
 
 func (c *LetterChange) picks() bool { return len(c.IDs) > 0 || c.Filter.isSet() }
 
-var errNonePicked = usage("say which dead letters: ids, filters or --all")
-
-// Run changes them in one service after the other.
+// Run changes them in one service after the other. A discard has no --all: you name the events that you give up.
 func (c *LetterChange) Run(ctx context.Context, command *kong.Context, to *streams, services []*client.Service) error {
 	ids := map[string][]int64{}
 	for _, name := range c.IDs {
@@ -44,7 +42,7 @@ func (c *LetterChange) Run(ctx context.Context, command *kong.Context, to *strea
 	if len(ids) > 0 {
 		services = slices.DeleteFunc(services, func(s *client.Service) bool { return ids[s.Name] == nil })
 	}
-	return c.inTurn(ctx, to, services, func(s *client.Service) any {
+	return c.apply(ctx, to, services, func(s *client.Service) any {
 		asked := values(command.Selected().Target.Addr().Interface())
 		filter := asked.object("filter")
 		filter["state"] = "waiting"
@@ -73,20 +71,8 @@ func (c *dlqReplay) AfterApply() error {
 	switch {
 	case c.All && c.picks():
 		return usage("--all goes with no id and no filter")
-	case !c.All && !c.picks():
-		return errNonePicked
 	case c.Rate != nil && (math.IsNaN(*c.Rate) || math.IsInf(*c.Rate, 0)): // JSON has no such numbers
 		return usage(fmt.Sprintf("--rate %v is no number", *c.Rate))
-	}
-	return nil
-}
-
-// dlqDiscard has no --all: you name the events that you give up.
-type dlqDiscard struct{ LetterChange }
-
-func (c *dlqDiscard) AfterApply() error {
-	if !c.picks() {
-		return errNonePicked
 	}
 	return nil
 }
@@ -98,6 +84,7 @@ type dlqEdit struct {
 	Payload  []byte            `json:"payload,omitempty" type:"filecontent" help:"The new payload; - is standard input. Default: without --header, $VISUAL or $EDITOR is opened on the current one." env:"-" placeholder:"FILE"`
 	Header   []string          `json:"-" help:"A header of the record, such as ce_id; replaces those of its name. May be repeated." sep:"none" env:"-" placeholder:"NAME=VALUE"`
 	Headers  []adminapi.Header `json:"headers,omitempty" kong:"-"`
+	Letter   int64             `json:"id" kong:"-"`
 	EditedAt time.Time         `json:"edited_at,omitzero" help:"The edit that this one follows, where the dead letter is edited already; the refusal names it. The editor follows the one that it shows." env:"-" placeholder:"TIME"`
 	Editor   string            `json:"-" help:"The editor." env:"VISUAL,EDITOR" hidden:""`
 }
@@ -111,12 +98,12 @@ func (c *dlqEdit) Run(ctx context.Context, to *streams, services []*client.Servi
 		}
 		c.Headers = append(c.Headers, adminapi.Header{Name: name, Value: []byte(value)})
 	}
-	s, path, detail, err := getLetter(ctx, services, c.ID, true)
+	s, id, detail, err := getLetter(ctx, services, c.ID, true)
 	if err != nil {
 		return err
 	}
-	c.post = path + "/edit"
 	letter, file := detail.object("letter"), ""
+	c.Letter = id
 	before := letter.bytes("payload")
 	if letter.isSet("edited_payload") {
 		before = letter.bytes("edited_payload")
@@ -137,7 +124,7 @@ func (c *dlqEdit) Run(ctx context.Context, to *streams, services []*client.Servi
 	case c.Payload != nil && json.Valid(before) && !json.Valid(c.Payload):
 		err = usage("the new payload is not valid JSON, as the one before was")
 	default:
-		err = c.inTurn(ctx, to, of, func(*client.Service) any { return c })
+		err = c.apply(ctx, to, of, func(*client.Service) any { return c })
 	}
 	switch {
 	case file == "":

@@ -11,7 +11,7 @@ import (
 func TestPayloadsAsGiven(t *testing.T) {
 	t.Parallel()
 	customer := listener(t, answers(map[string]string{
-		"dead-letters/17": `{"letter":{"id":17,"payload":"bm8=","edited_payload":"e30="},"history":[]}`,
+		"dead-letters/show": `{"letter":{"id":17,"payload":"bm8=","edited_payload":"e30="},"history":[]}`,
 	}))
 	file := filepath.Join(t.TempDir(), "payload.json")
 	edit := func(payload string, args ...string) result {
@@ -43,6 +43,6 @@ func TestHeadersAreSentWithoutAnEditor(t *testing.T) {
 	addr, requests := recorder(t)
 	r := at(t, "", addr, "dlq", "edit", "17", "--header", "ce_id=a=b", "--editor", "false", "--by", "ada")
 	require.Zero(t, r.code, r.stderr)
-	require.JSONEq(t, `{"by":"ada","reason":"dry run","dry_run":true,"headers":[{"name":"ce_id","value":"YT1i"}]}`,
+	require.JSONEq(t, `{"id":17,"by":"ada","reason":"dry run","dry_run":true,"headers":[{"name":"ce_id","value":"YT1i"}]}`,
 		requests()[1].body)
 }

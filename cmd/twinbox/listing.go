@@ -1,10 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-// Listing is a command that asks every service one question; listings has its row.
+// Listing is a command that asks every service one question; questions has its row.
 type Listing struct {
 	Watch bool          `json:"-" help:"Show it again and again, until Ctrl-C." short:"w" env:"-" group:"Flags of every command:"`
 	Every time.Duration `json:"-" help:"How often." default:"2s" env:"-" placeholder:"DURATION" group:"Flags of every command:"`
@@ -23,46 +23,47 @@ type Listing struct {
 
 func (c *Listing) Run(ctx context.Context, command *kong.Context, to *streams, services []*client.Service) error {
 	node := command.Selected()
-	return c.show(ctx, to, services, listings[nameOf(node)], values(node.Target.Addr().Interface()))
+	return c.show(ctx, to, services, questions[nameOf(node)], values(node.Target.Addr().Interface()))
 }
 
 // On a terminal each answer of --watch replaces the one before.
-func (c *Listing) show(ctx context.Context, to *streams, services []*client.Service, l listing, asked item) error {
+func (c *Listing) show(ctx context.Context, to *streams, services []*client.Service, q question, asked item) error {
 	if !c.Watch {
-		return l.show(ctx, to, services, asked)
+		return q.show(ctx, to, services, asked)
 	}
 	return to.again(ctx, c.Every, func() error {
 		if to.isTerminal() {
 			to.say("\x1b[H\x1b[2J%s", moment(time.Now()))
 		}
-		return l.show(ctx, to, services, asked)
+		return q.show(ctx, to, services, asked)
 	})
 }
 
-type listing struct {
-	question string // method and path
-	views    []view
-	none     string // the text without an item; empty: the document has whole answers by service
-	pages    bool   // it has --after
-	absent   bool   // having no item is an error
-	all      bool   // it asks for every page, of a tail up to its limit
-	example  item   // what completion asks
+type question struct {
+	request string // method and path
+	views   []view
+	none    string // the text without an item; empty: the document has whole answers by service
+	absent  bool   // having no item is an error
+	all     bool   // it asks for every page, up to the limit if there is one
+	tail    bool   // older pages follow newer ones
+	example item   // what completion asks
 }
 
-func (l listing) show(ctx context.Context, to *streams, services []*client.Service, asked item) error {
-	found, unknown, err := l.ask(ctx, services, asked)
+func (q question) show(ctx context.Context, to *streams, services []*client.Service, asked item) error {
+	found, unknown, err := q.ask(ctx, services, asked)
 	if err != nil {
 		return err
 	}
-	return l.write(to, found, unknown, asked)
+	return q.write(to, found, unknown, asked)
 }
 
-func (l listing) ask(ctx context.Context, services []*client.Service, asked item) (serviceAnswers, missing, error) {
+func (q question) ask(ctx context.Context, services []*client.Service, asked item) (serviceAnswers, missing, error) {
 	return ask(services, func(s *client.Service) (item, error) {
-		answer, err := l.read(ctx, s, asked)
+		answer, err := q.read(ctx, s, asked)
 		if err == nil {
 			answer["service"] = s.Name
-			for _, v := range l.views {
+			nameLetters(s.Name, answer)
+			for _, v := range q.views {
 				for _, i := range answer.items(v.of) {
 					i["service"] = s.Name
 					nameLetters(s.Name, i)
@@ -73,35 +74,31 @@ func (l listing) ask(ctx context.Context, services []*client.Service, asked item
 	})
 }
 
-func (l listing) read(ctx context.Context, s *client.Service, asked item) (answer item, err error) {
-	method, path, _ := strings.Cut(l.question, " ")
-	limit, _ := strconv.Atoi(asked.text("limit"))
-	asked = maps.Clone(asked)
+func (q question) read(ctx context.Context, s *client.Service, asked item) (answer item, err error) {
+	method, path, _ := strings.Cut(q.request, " ")
+	if method == http.MethodGet {
+		return client.Call[item](ctx, s, client.Get(path))
+	}
+	asked = maps.Collect(maps.All(asked)) // not nil
+	rest, _ := strconv.Atoi(asked.text("limit"))
 	var items []any
 	for {
-		request := client.Get(path, asked)
-		if method == "POST" {
-			request = client.Post(path, asked)
-		}
-		answer, err = client.Call[item](ctx, s, request)
-		if err != nil || !l.all {
+		answer, err = client.Call[item](ctx, s, client.Post(path, asked))
+		if err != nil || !q.all {
 			return answer, err
 		}
 		page, _ := answer["items"].([]any)
-		if asked["before"] != nil {
+		if q.tail {
 			items = slices.Concat(page, items)
 		} else {
 			items = append(items, page...)
 		}
-		switch rest := answer["rest"]; {
-		case rest != nil && len(items) < limit: // one answer covers a limited number of positions
-			asked["before"], asked["limit"] = rest, limit-len(items)
-		case answer["next"] != nil:
-			asked["after"] = answer["next"]
-		case answer["more"] == true:
-			asked["after"] = page[len(page)-1].(map[string]any)["id"]
-		default:
-			answer["items"] = items
+		answer["items"], asked["after"] = items, answer["next"]
+		if asked["limit"] != nil {
+			rest -= len(page)
+			asked["limit"] = rest
+		}
+		if answer["next"] == nil || asked["limit"] == 0 {
 			return answer, nil
 		}
 	}
@@ -109,7 +106,9 @@ func (l listing) read(ctx context.Context, s *client.Service, asked item) (answe
 
 // Each service numbers its own dead letters.
 func nameLetters(service string, i item) {
-	for from, to := range map[string]string{"example": "example", "dead_letter": "dead_letter", "id": "ref"} {
+	for from, to := range map[string]string{
+		"example": "example", "dead_letter": "dead_letter", "next": "next", "id": "ref",
+	} {
 		if id, is := i[from].(json.Number); is {
 			i[to] = service + "/" + id.String()
 		}
@@ -122,30 +121,30 @@ func nameLetters(service string, i item) {
 	}
 }
 
-func (l listing) write(to *streams, found serviceAnswers, unknown missing, asked item) error {
+func (q question) write(to *streams, found serviceAnswers, unknown missing, asked item) error {
 	rows := 0
 	var tables []table
-	for _, v := range l.views {
+	for _, v := range q.views {
 		v.personal = asked.isSet("payload") || asked.isSet("recipient")
 		t := v.table(found)
 		tables, rows = append(tables, t), rows+len(t.rows)
 	}
 	switch {
-	case l.absent && rows == 0 && len(unknown) == 0:
-		return notFound(l.none)
+	case q.absent && rows == 0 && len(unknown) == 0:
+		return notFound(q.none)
 	case to.json():
-		to.document(l.document(found, unknown))
+		to.document(q.document(found, unknown))
 		return partial(unknown.err())
 	}
 	to.show(tables...)
-	if rows == 0 && l.none != "" && len(unknown) == 0 {
-		to.say("%s.", l.none)
+	if rows == 0 && q.none != "" && len(unknown) == 0 {
+		to.say("%s.", q.none)
 	}
 	for _, a := range found {
-		if rows == 0 && l.none != "" && len(unknown) > 0 {
-			to.say("%s of %s.", l.none, a.Service)
+		if rows == 0 && q.none != "" && len(unknown) > 0 {
+			to.say("%s of %s.", q.none, a.Service)
 		}
-		l.warnOfMore(to, a.Value)
+		warnOfMore(to, a.Value)
 	}
 	for _, name := range inOrder(unknown) { // it must not look like a good state
 		to.say("%s: unknown, it did not answer", name)
@@ -153,18 +152,16 @@ func (l listing) write(to *streams, found serviceAnswers, unknown missing, asked
 	return partial(unknown.err())
 }
 
-func (l listing) document(found serviceAnswers, unknown missing) item {
+func (q question) document(found serviceAnswers, unknown missing) item {
 	document, unread, reasons := item{}, item{}, item{}
-	more, next := false, []string{}
+	more, next := false, []any{}
 	for _, a := range found {
-		if l.none == "" {
+		if q.none == "" {
 			document[a.Service] = a.Value
 		}
-		if a.Value["more"] == true {
-			more = true
-			if l.pages {
-				next = append(next, lastOf(a.Value))
-			}
+		more = more || a.Value["more"] == true || a.Value["next"] != nil
+		if a.Value["next"] != nil {
+			next = append(next, a.Value["next"])
 		}
 		if a.Value["unread"] != nil {
 			unread[a.Service], document["unread"] = a.Value["unread"], unread
@@ -173,25 +170,16 @@ func (l listing) document(found serviceAnswers, unknown missing) item {
 	for name, err := range unknown {
 		reasons[name], document["unknown"] = err.Error(), reasons
 	}
-	if l.none != "" {
-		document["items"], document["more"], document["next"] = l.views[0].table(found).rows, more, next
+	if q.none != "" {
+		document["items"], document["more"], document["next"] = q.views[0].table(found).rows, more, next
 	}
 	return document
 }
 
-// The name for --after.
-func lastOf(answer item) string {
-	name := ""
-	for _, i := range answer.items("items") {
-		name = cmp.Or(i.text("ref"), i.text("id"))
-	}
-	return name
-}
-
-func (l listing) warnOfMore(to *streams, answer item) {
+func warnOfMore(to *streams, answer item) {
 	switch unread, service := answer.time("unread").UTC(), answer["service"]; {
-	case answer["more"] == true && l.pages:
-		to.warn("%s has more: continue with --service %[1]s --after %s", service, lastOf(answer))
+	case answer["next"] != nil:
+		to.warn("%s has more: continue with --service %[1]s --after %s", service, answer.text("next"))
 	case answer["more"] == true:
 		to.warn("%s has more: give a larger --limit, or narrower conditions", service)
 	case answer["unread"] != nil:

@@ -27,11 +27,11 @@ func TestColumnsNameMembersOfTheDocument(t *testing.T) {
 		}
 		return schema
 	}
-	for name, l := range listings {
-		method, path, _ := strings.Cut(l.question, " ")
+	for name, l := range questions {
+		method, path, _ := strings.Cut(l.request, " ")
 		content := document.object("paths").object(path).object(strings.ToLower(method)).object("responses").object("200").
 			object("content").object("application/json")
-		require.NotEmpty(t, content, "%s: %s", name, l.question)
+		require.NotEmpty(t, content, "%s: %s", name, l.request)
 		for _, v := range l.views {
 			row := resolve(content.object("schema"))
 			if v.of != "" {

@@ -8,38 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMailsSayWhoSendsThem(t *testing.T) {
-	t.Parallel()
-	of := func(service, mail string) string {
-		return listener(t, answers(map[string]string{
-			"service": `{"name":"` + service + `","consumers":[],"mails":true}`,
-			"mails":   `{"items":[{"id":"` + mail + `","state":"failed"}]}`,
-		}))
-	}
-	args := []string{"mail", "list", "--state", "failed", "--admin", "order=" + of("order", "1")}
-	notification := of("notification", "2")
-	r := at(t, "", notification, args...)
-	require.Zero(t, r.code, r.stderr)
-	require.Regexp(t, `(?s)^SERVICE +ID .*\nnotification +2 +failed .*\norder +1 +failed `, r.stdout)
-	var page struct {
-		Items []struct{ Service, ID string }
-	}
-	at(t, "", notification, append(args, "--json")...).json(t, &page)
-	require.Equal(t, []struct{ Service, ID string }{{"notification", "2"}, {"order", "1"}}, page.Items)
-}
-
 func TestMailsOfTwoServicesAreRetried(t *testing.T) {
 	t.Parallel()
 	const missing, sent = `{"subject":"%s","code":"mail_not_found","detail":"none"}`,
 		`{"subject":"%s","code":"mail_not_settled","detail":"it is sent"}`
 	retry := func(order, notification string, args ...string) result {
-		of := func(name, result string) string {
+		of := func(result string) string {
 			return listener(t, answers(map[string]string{
-				"service": `{"name":"` + name + `","consumers":[],"mails":true}`, "mails/retry": result,
+				"service": `{}`, "mails/retry": result,
 			}))
 		}
-		return at(t, "", of("notification", notification), append(args, "mail", "retry", "a", "b", "c",
-			"--yes", "--reason", "r", "--admin", "order="+of("order", order))...)
+		return at(t, "", of(notification), append(args, "mail", "retry", "a", "b", "c",
+			"--yes", "--reason", "r", "--admin", "order="+of(order))...)
 	}
 	failed := func(count, failed int, errors string, ids ...any) string {
 		return fmt.Sprintf(`{"count":%d,"failed":%d,"errors":[%s]}`, count, failed, fmt.Sprintf(errors, ids...))
@@ -77,7 +57,7 @@ func TestMailsOfTwoServicesAreRetried(t *testing.T) {
 func TestAddressesOfMails(t *testing.T) {
 	t.Parallel()
 	notification := listener(t, answers(map[string]string{
-		"service": aNotification, "mails": `{"items":[{"id":"1","recipient":"ada@example.org"},{"id":"2","recipient":""}]}`,
+		"mails": `{"items":[{"id":"1","recipient":"ada@example.org"},{"id":"2","recipient":""}]}`,
 	}))
 	list := func(args ...string) []string {
 		r := at(t, "", notification, append([]string{"mail", "list", "--state", "sent"}, args...)...)

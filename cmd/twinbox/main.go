@@ -50,8 +50,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return to.report(args, err)
 }
 
-// checkFlags refuses empty values, as from a script's unset variable, and a repeated flag with one value. A flag that
-// is also a variable may be empty. A command that asks no service refuses the flags of listeners.
+// checkFlags refuses an empty value, as from a script's unset variable, and a flag that is there twice. A flag that is
+// also a variable may be empty.
 func checkFlags(command *kong.Context) error {
 	seen := map[*kong.Flag]bool{}
 	for _, element := range command.Path {

@@ -21,7 +21,7 @@ type failureDocument struct {
 func TestOneOfTwoDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	customer := listener(t, answers(map[string]string{
-		"service": aCustomer, "inbox/events": `{"items":[]}`, "inbox/history": `{"items":[]}`,
+		"service": `{}`, "inbox/events": `{"items":[]}`, "inbox/history": `{"items":[]}`,
 		"dead-letters/query":  `{"items":[]}`,
 		"dead-letters/groups": `{"items":[]}`, "outbox/events": `{"items":[]}`,
 	}))
@@ -96,22 +96,13 @@ func TestADroppedEventIsNoReleasedKey(t *testing.T) {
 	require.Equal(t, "Dropped 1 event of customer.\n", at(t, customer, "", append(release, "--drop", "7")...).stdout)
 }
 
-func TestTheNameOfAnUnreachableService(t *testing.T) {
-	t.Parallel()
-	r := at(t, "127.0.0.1:1", "", "outbox", "tail", "--json")
-	require.Equal(t, service.ExitFailure, r.code)
-	var document failureDocument
-	r.json(t, &document)
-	require.Equal(t, "unreachable", document.Error.Code)
-}
-
 func TestDocumentsNameLettersAsTheyAreTyped(t *testing.T) {
 	t.Parallel()
 	const refused = `{"result":{"dry_run":false,"count":0,"failed":1,` +
 		`"errors":[{"subject":"17","code":"c","detail":"d"}]}}` + "\n"
 	customer := listener(t, answers(map[string]string{
-		"service":              `{"name":"customer","consumers":["customer.profile"]}`,
-		"dead-letters/17":      `{"letter":{"id":17,"key":"k<"},"history":[{"id":1,"kind":"dead_letter","subject":"17"}]}`,
+		"service":              `{}`,
+		"dead-letters/show":    `{"letter":{"id":17,"key":"k<"},"history":[{"id":1,"kind":"dead_letter","subject":"17"}]}`,
 		"dead-letters/discard": refused,
 		"dead-letters/groups":  `{"items":[{"code":"c","example":17}]}`,
 		"dead-letters/query":   `{"items":[{"id":17}]}`,

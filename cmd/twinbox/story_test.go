@@ -25,10 +25,11 @@ func TestTraceJoinsWhatTheServicesKnow(t *testing.T) {
 			known["story/"+path] = story
 		}
 		return func(w http.ResponseWriter, r *http.Request) {
+			id := idOf(r)
 			mu.Lock()
-			asked[r.Header.Get("Twinbox-Service")+" "+strings.TrimPrefix(r.URL.Path, "/admin/v1/story/")]++
+			asked[r.Header.Get("Twinbox-Service")+" "+id[1:]]++
 			mu.Unlock()
-			answers(known)(w, r)
+			says(known["story"+id])(w, r)
 		}
 	}
 	customer := listener(t, counted(map[string]string{

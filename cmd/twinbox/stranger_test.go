@@ -67,7 +67,7 @@ func TestAStrangerIsChangedNothing(t *testing.T) {
 		var document failureDocument
 		r.json(t, &document)
 		require.Equal(t, "wrong_service", document.Error.Code)
-		delete(asked, "dead-letters/1") // is only looked at
+		delete(asked, "dead-letters/show") // is only looked at
 		require.Equal(t, map[string]int{"service": 1}, asked, command)
 	}
 }
@@ -85,7 +85,7 @@ func TestTheEnvironmentThatIsMeant(t *testing.T) {
 				return
 			}
 			if strings.HasSuffix(r.URL.Path, "/service") {
-				says(`{"name":"`+service+`","environment":"`+environment+`","consumers":[]}`)(w, r)
+				says(`{"name":"`+service+`","environment":"`+environment+`"}`)(w, r)
 				return
 			}
 			if r.Header.Get("Twinbox-Environment") == environment {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -35,19 +34,13 @@ func website(t *testing.T, handler http.HandlerFunc) string {
 }
 
 func says(text string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		answer := text
-		if strings.HasSuffix(r.URL.Path, "/service") && !strings.Contains(text, `"consumers"`) {
-			answer = fmt.Sprintf(`{"name":%q,"consumers":[]}`, r.Header.Get("Twinbox-Service"))
-		}
-		_, _ = io.WriteString(w, answer)
-	}
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 }
 
 // A path without a text gets 503.
 func answers(texts map[string]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		text, known := texts[strings.TrimPrefix(r.URL.Path, "/admin/v1/")]
+		text, known := texts[strings.TrimPrefix(r.URL.Path, "/admin/v1/")+idOf(r)]
 		if !known {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			text = `{"code":"unavailable","status":503,"detail":"no"}`
@@ -56,10 +49,14 @@ func answers(texts map[string]string) http.HandlerFunc {
 	}
 }
 
-const (
-	aCustomer     = `{"name":"customer","consumers":["customer.profile"],"mails":false}`
-	aNotification = `{"name":"notification","consumers":["notification.mail"],"mails":true}`
-)
+// idOf is that of a story: "/ID".
+func idOf(r *http.Request) string {
+	var asked struct{ ID string }
+	if strings.HasSuffix(r.URL.Path, "/story") && json.NewDecoder(r.Body).Decode(&asked) == nil {
+		return "/" + asked.ID
+	}
+	return ""
+}
 
 func at(t *testing.T, customer, notification string, args ...string) result {
 	t.Helper()

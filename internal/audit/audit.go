@@ -67,9 +67,13 @@ func Of(ctx context.Context, q Querier, kind, subject string) ([]Action, error) 
 
 // Filter selects the actions that meet all its conditions.
 type Filter struct {
-	By, Verb, Kind, Subject string
-	Since, Until            time.Time // Until is excluded
-	Limit                   int       // the newest; 0: all
+	By      string    `json:"by,omitempty"`
+	Verb    string    `json:"verb,omitempty"`
+	Kind    string    `json:"kind,omitempty"`
+	Subject string    `json:"subject,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+	Until   time.Time `json:"until,omitzero"`  // excluded
+	Limit   int       `json:"limit,omitempty"` // the newest; 0: all
 }
 
 const selectActions = `

@@ -31,7 +31,7 @@ func awaitStory(
 ) (story adminapi.Story) {
 	t.Helper()
 	testkit.Until(t, func() bool {
-		found, err := operations.Story(t.Context(), services, id, adminapi.GetStoryParams{})
+		found, err := operations.Story(t.Context(), services, adminapi.StoryQuery{ID: id})
 		require.NoError(t, err)
 		story = found
 		return whole(story)
@@ -102,8 +102,8 @@ func TestOneStoryByItsIDs(t *testing.T) {
 	for _, secret := range []string{"Ada", "ada@", "example.org", "example.com"} {
 		require.NotContains(t, string(text), secret, "it shows what a person wrote")
 	}
-	unknown, err := operations.Story(t.Context(), services, "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b",
-		adminapi.GetStoryParams{})
+	unknown, err := operations.Story(t.Context(), services,
+		adminapi.StoryQuery{ID: "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"})
 	require.NoError(t, err)
 	require.Empty(t, unknown.Steps)
 	require.Empty(t, unknown.Kind)

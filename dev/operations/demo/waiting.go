@@ -28,7 +28,7 @@ var waits = []struct{ what, kind string }{
 func look(ctx context.Context, services []*client.Service) standing {
 	now := standing{waiting: map[string]int{}, known: true}
 	for _, a := range client.Ask(services, func(s *client.Service) (adminapi.Stations, error) {
-		return client.Call[adminapi.Stations](ctx, s, client.Get(adminapi.StationsPath, nil))
+		return client.Call[adminapi.Stations](ctx, s, client.Get(adminapi.StationsPath))
 	}) {
 		if a.Err != nil {
 			now.known = false

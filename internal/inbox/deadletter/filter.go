@@ -22,7 +22,7 @@ type Filter struct {
 	// Limit bounds a list (default 100) or a change (default: no limit).
 	Limit int `json:"limit,omitempty"`
 	// After is the last ID of the page before.
-	After int64 `json:"-"`
+	After int64 `json:"after,omitempty"`
 }
 
 // Selective reports whether the filter has a condition other than State, Limit and After.

@@ -18,6 +18,7 @@ import (
 
 	"example.com/twinbox/api"
 	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service"
@@ -53,21 +54,20 @@ const (
 
 // New returns the API.
 func New(cfg Config) (http.Handler, error) {
-	document, err := loadDocument()
+	operations, err := readDocument()
 	if err != nil {
 		return nil, err
 	}
 	router := web.NewRouter(web.Config{
 		MapError:     func(err error) *web.Error { return mapError(cfg.Service, err) },
-		MaxBodyBytes: maxBodyBytes, RequestTimeout: longTimeout, CheckBody: document.checkBody,
+		MaxBodyBytes: maxBodyBytes, RequestTimeout: longTimeout, CheckBody: checkBody(operations),
 	}, cfg.Log)
-	router.Use(guard(cfg.Token), addressed(cfg.Service, cfg.Environment))
+	router.Use(addressed(cfg.Service, cfg.Environment), guard(cfg.Token))
 	router.Get(adminapi.DocumentPath, web.Document(api.Admin))
-	return router, document.mount(router, handlersOf(cfg))
+	return router, mount(router, operations, handlersOf(cfg))
 }
 
-// guard asks for no token for what /metrics and /readyz show as well. The duration of comparing hashes reveals nothing
-// about the token's length.
+// guard asks for no token for what /metrics and /readyz show. Comparing hashes takes the same time for every token.
 func guard(token string) func(http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return func(next http.Handler) http.Handler {
@@ -98,7 +98,7 @@ const (
 	HeaderEnvironment = "Twinbox-Environment"
 )
 
-// addressed checks the address in the changing request itself: after a separate check it could lead elsewhere.
+// addressed checks each request: after a separate check the address could lead elsewhere.
 func addressed(service, environment string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -122,9 +122,7 @@ func addressed(service, environment string) func(http.Handler) http.Handler {
 }
 
 func (s handlers) service(context.Context, nothing) (adminapi.Service, error) {
-	return adminapi.Service{
-		Name: s.Service, Environment: s.Environment, Consumers: s.consumerNames(), Mails: s.Mails != nil,
-	}, nil
+	return adminapi.Service{Name: s.Service, Environment: s.Environment}, nil
 }
 
 func (c Config) consumerNames() []string {
@@ -135,9 +133,12 @@ func (c Config) consumerNames() []string {
 	return names
 }
 
-func (s handlers) audit(ctx context.Context, asked adminapi.ListAuditParams) (adminapi.Actions, error) {
+func (s handlers) audit(ctx context.Context, asked audit.Filter) (adminapi.Actions, error) {
 	limit := cmp.Or(asked.Limit, defaultLimit)
 	asked.Limit = limit + 1
-	found, err := audit.Find(ctx, s.Pool, audit.Filter(asked))
+	if number, isOwn := strings.CutPrefix(asked.Subject, s.Service+"/"); isOwn && asked.Kind == "" {
+		asked.Kind, asked.Subject = deadletter.Kind, number
+	}
+	found, err := audit.Find(ctx, s.Pool, asked)
 	return adminapi.Actions{Items: found[max(0, len(found)-limit):], More: len(found) > limit}, err
 }

@@ -1,11 +1,9 @@
 package admin_test
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -46,6 +44,48 @@ func TestWithoutTheTokenAllIsRefused(t *testing.T) {
 	}
 }
 
+// A change is refused by any service but the one that is meant, and every answer names its sender.
+func TestTheAddressee(t *testing.T) {
+	t.Parallel()
+	b, state := world(t)
+	before := state()
+	send := func(op operation, header, value, token string) (*http.Response, string) {
+		body := strings.Replace(text(t, op.example), `"dry_run":true`, `"dry_run":false`, 1)
+		request, err := http.NewRequestWithContext(t.Context(), op.method, b.server.URL+op.path, strings.NewReader(body))
+		require.NoError(t, err)
+		request.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set(header, value)
+		response, err := b.client.Do(request)
+		require.NoError(t, err)
+		defer response.Body.Close()
+		answer, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.Equal(t, "test", response.Header.Get(admin.HeaderService))
+		require.Equal(t, "here", response.Header.Get(admin.HeaderEnvironment))
+		return response, string(answer)
+	}
+	for _, op := range describedOperations(t) {
+		for _, wrong := range [][3]string{
+			{admin.HeaderService, "tests", "wrong_service"},
+			{admin.HeaderService, "", "wrong_service"},
+			{admin.HeaderEnvironment, "prod", "wrong_environment"},
+		} {
+			response, answer := send(op, wrong[0], wrong[1], token)
+			requireProblem(t, response.StatusCode, []byte(answer), http.StatusMisdirectedRequest, wrong[2])
+			require.Contains(t, answer, "This is test in the environment here")
+		}
+		if op.members != nil {
+			response, _ := send(op, admin.HeaderService, "test", "another")
+			require.Equal(t, http.StatusUnauthorized, response.StatusCode)
+		}
+	}
+	require.Equal(t, before, state())
+	status, answer := b.call(t, "GET", "/admin/v1/service", "")
+	require.Equal(t, http.StatusOK, status)
+	require.JSONEq(t, `{"name":"test","environment":"here"}`, string(answer))
+}
+
 func TestTheDocumentIsShown(t *testing.T) {
 	t.Parallel()
 	b := withoutDatabase(t, func(cfg *admin.Config, _ *http.Server) { cfg.Token = "" })
@@ -69,62 +109,38 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"no operation", "GET", "nothing", "", 404, "not_found"},
 		{"no method", "DELETE", "service", "", 405, "method_not_allowed"},
 		{"no body", "POST", republish, "", 400, "body_missing"},
-		{"no dry_run", "POST", republish, `{"by":"a","reason":"r","from":1}`, 400, "missing_member"},
-		{"unknown member", "POST", republish, `{` + who + `,"form":1}`, 400, "unknown_member"},
-		{"another case", "POST", republish, `{` + who + `,"From":1}`, 400, "unknown_member"},
-		{"no name", "POST", republish, `{"by":"","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
-		{"a blank name", "POST", republish, `{"by":" ","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
 		{"an unseen name", "POST", republish, `{"by":"\u200b","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
-		{"a joiner alone", "POST", republish, `{"by":"\u200d","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
 		{"a turned name", "POST", republish, `{"by":"a\u202eb","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
 		{"a C1 line end", "POST", republish, `{"by":"a\u0085b","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
 		{"a zero in a key", "POST", republish, `{` + who + `,"key":"\u0000"}`, 422, "invalid_value"},
-		{"a zero in a parked key", "POST", release, `{` + who + `,"topic":"t","key":"\u0000"}`, 422, "invalid_value"},
 		{
 			"a zero in a filter", "POST", "dead-letters/groups", `{"consumer":"\u0000"}`, 422, "invalid_value",
 		},
-		{"a zero in a parameter", "GET", "inbox/events?event_id=%00", "", 422, "invalid_value"},
-		{"no UTF-8", "GET", "outbox/events?key=%ff", "", 422, "invalid_value"},
+		{"no UTF-8", "POST", "outbox/events", "{\"key\":\"\xff\"}", 400, "malformed_json"},
 		{"two lines", "POST", republish, `{"by":"a\nb","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
 		{"nothing selected", "POST", republish, `{"by":"ada","reason":"r","dry_run":false}`, 422, "nothing_selected"},
 		{"reversed", "POST", republish, `{"by":"a","reason":"r","dry_run":false,"from":5,"to":1}`, 422, "invalid_value"},
-		{"negative", "POST", republish, `{` + who + `,"from":-1}`, 422, "invalid_value"},
 		{"an alias of an id", "POST", republish, `{` + who + `,"event_ids":["0198-0A"]}`, 422, "invalid_value"},
 		{"no time", "POST", republish, `{` + who + `,"since":"2026-02-30T00:00:00Z"}`, 400, "wrong_type"},
-		{"no zone", "POST", republish, `{` + who + `,"since":"2026-02-03T00:00:00"}`, 400, "wrong_type"},
-		{
-			"window reversed", "POST", republish,
-			`{` + who + `,"since":"2026-02-03T00:00:00Z","until":"2026-02-03T00:00:00Z"}`, 422, "invalid_value",
-		},
 		{"drop where nothing is parked", "POST", release, `{` + who + `,"topic":"t","key":"k","drop":1}`, 404, "not_parked"},
 
-		{"audit of 0", "GET", "audit?limit=0", "", 400, "invalid_parameter"},
-		{"history of no type", "GET", "inbox/history", "", 400, "missing_parameter"},
-		{"history of another", "GET", "inbox/history?type=t&consumer=x", "", 404, "consumer_not_found"},
-		{
-			"history reversed", "GET",
-			"inbox/history?type=t&since=2026-02-03T00:00:00Z&until=2026-02-03T00:00:00Z", "", 400, "invalid_parameter",
-		},
+		{"history of another", "POST", "inbox/history", `{"type":"t","consumer":"x"}`, 404, "consumer_not_found"},
 
-		{"edit of nothing", "POST", "dead-letters/1/edit", `{` + who + `}`, 422, "nothing_to_edit"},
+		{"edit of nothing", "POST", "dead-letters/edit", `{` + who + `,"id":1}`, 422, "nothing_to_edit"},
 		{"not parked", "POST", release, `{` + who + `,"topic":"t","key":"k"}`, 404, "not_parked"},
-		{"limit 0", "GET", "outbox/events?limit=0", "", 400, "invalid_parameter"},
-		{"limit 1001", "GET", "outbox/events?limit=1001", "", 400, "invalid_parameter"},
-		{"limit x", "GET", "outbox/events?limit=x", "", 400, "invalid_parameter"},
-		{"no event", "GET", "inbox/events", "", 400, "missing_parameter"},
-		{"a long event", "GET", "inbox/events?event_id=" + strings.Repeat("x", 256), "", 400, "invalid_parameter"},
-		{"no dead letter", "GET", "dead-letters/99", "", 404, "not_found"},
-		{"no number", "GET", "dead-letters/x", "", 400, "invalid_parameter"},
+		{"limit 1001", "POST", "outbox/events", `{"limit":1001}`, 422, "invalid_value"},
+		{"limit of a page", "POST", "dead-letters/query", `{"limit":1001}`, 422, "invalid_value"},
+		{"a long event", "POST", "inbox/events", `{"event_id":"` + strings.Repeat("x", 256) + `"}`, 422, "invalid_value"},
+		{"no dead letter", "POST", "dead-letters/show", `{"id":99}`, 404, "not_found"},
 		{
 			"only a state", "POST", "dead-letters/replay", `{` + who + `,"filter":{"state":"waiting","limit":5}}`,
 			422, "missing_filter",
 		},
 		{"discard all", "POST", "dead-letters/discard", `{` + who + `,"filter":{}}`, 422, "missing_filter"},
 		{
-			"no state", "POST", "dead-letters/query", `{"filter":{"state":"x"},"after":0}`,
-			422, "invalid_filter",
+			"no state", "POST", "dead-letters/query", `{"state":"x"}`, 422, "invalid_filter",
 		},
-		{"no mails here", "GET", "mails", "", 404, "no_mails"},
+		{"no mails here", "POST", "mails", `{}`, 404, "no_mails"},
 		{"a large body", "POST", republish, `{"by":"` + strings.Repeat("x", 3<<20) + `"}`, 413, "body_too_large"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -148,8 +164,7 @@ func TestRepublishStreamsAndIsAudited(t *testing.T) {
 	_, body = b.operate(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":2}`)
 	require.JSONEq(t, `{"result":{"dry_run":false,"count":2,"failed":0}}`, string(body))
 	require.Equal(t, 2, b.publisher.n)
-	b.refuses(t, "GET", "audit?kind=outboks", "", 400, "invalid_parameter")
-	actions := read[adminapi.Actions](t, b, "audit?kind=outbox")
+	actions := read[adminapi.Actions](t, b, "audit", adminapi.AuditQuery{Kind: "outbox"})
 	require.Len(t, actions.Items, 2)
 	require.Equal(t, "started", actions.Items[0].After)
 	require.Equal(t, "done", actions.Items[1].After)
@@ -192,20 +207,19 @@ func TestReleaseAndDrop(t *testing.T) {
 	require.Len(t, status.Parked, 1)
 	require.NotZero(t, status.Parked[0].RetryAt)
 
-	release := func(dryRun, drop string) {
-		status, body := b.call(t, "POST", "/admin/v1/outbox/release",
-			`{"by":"ada","reason":"r","dry_run":`+dryRun+`,"topic":"topic","key":"k"`+drop+`}`)
+	release := func(dryRun bool, drop string) {
+		status, body := b.change(t, "outbox/release", dryRun, `,"topic":"topic","key":"k"`+drop)
 		require.Equal(t, 200, status, string(body))
 	}
-	release("true", `,"drop":1`)
+	release(true, `,"drop":1`)
 	held := func() (n int) {
 		require.NoError(t, b.pool.QueryRow(t.Context(), `select count(*) from public.outbox_held`).Scan(&n))
 		return n
 	}
 	require.Equal(t, 2, held(), "a dry run is rolled back")
-	release("false", `,"drop":1`)
+	release(false, `,"drop":1`)
 	require.Equal(t, 1, held())
-	release("false", "")
+	release(false, "")
 	rows, err := audit.Of(t.Context(), b.pool, "outbox_key", "topic/k")
 	require.NoError(t, err)
 	require.Len(t, rows, 2)
@@ -226,31 +240,19 @@ func TestADatabaseThatIsDownIsSaidSo(t *testing.T) {
 	b.refuses(t, "POST", "outbox/republish", republish, http.StatusServiceUnavailable, "shutting_down")
 }
 
-func TestAFailureInTheMiddleIsALine(t *testing.T) {
+func TestAFailureInTheMiddleKeepsWhatIsDone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.add(t, 1001) // three pages
-	calls := 0
 	b.publisher.do = func([]*message.Message) error {
-		if calls++; calls < 3 {
-			<-time.After(250 * time.Millisecond) // longer than the pause between two looks at what is done
-			return nil
+		if b.publisher.n == 1000 {
+			return errors.New("no")
 		}
-		return errors.New("no")
+		return nil
 	}
 	status, body := b.call(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":1}`)
 	require.Equal(t, 200, status)
-	var told []adminapi.Line
-	for lines := bufio.NewScanner(bytes.NewReader(body)); lines.Scan(); {
-		var line adminapi.Line
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &line))
-		told = append(told, line)
-	}
-	require.GreaterOrEqual(t, len(told), 3, "what is done, once or more, what was done in the end, the problem")
-	last, before := told[len(told)-1], told[len(told)-2]
-	require.NotNil(t, last.Problem)
-	require.Equal(t, "internal", last.Problem.Code)
-	require.EqualValues(t, 1000, *before.Done)
+	require.Regexp(t, `\{"done":1000\}\n\{"problem":.*"code":"internal"`, string(body))
 	rows, err := audit.Find(t.Context(), b.pool, audit.Filter{Kind: "outbox", Limit: 10})
 	require.NoError(t, err)
 	require.EqualValues(t, 1000, rows[1].Count)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -19,44 +18,40 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// document checks requests against api/admin.yaml, so that a null, empty or zero member never means "no condition".
-type document struct {
-	operations map[string]operation // by method and path
-}
-
 type operation struct {
-	id    string
-	query *jsonschema.Schema // of its parameters, as the members of one object
-	body  *jsonschema.Schema // of application/json; nil: none
+	id   string
+	body *jsonschema.Schema // nil: none
 }
 
 const documentURL = "https://example.com/admin.yaml"
 
-var loadDocument = sync.OnceValues(func() (*document, error) {
+// readDocument returns the operations by method and path.
+var readDocument = sync.OnceValues(func() (map[string]operation, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat() // a time that is none
-	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(api.Admin))
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(api.Admin))
 	if err == nil {
-		err = compiler.AddResource(documentURL, whole)
+		err = compiler.AddResource(documentURL, document)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read admin.yaml: %w", err)
 	}
-	d := &document{operations: map[string]operation{}}
-	for path, methods := range members(whole, "paths") {
+	operations := map[string]operation{}
+	for path, methods := range members(document, "paths") {
 		for method, described := range members(methods) {
-			if method == "parameters" { // of the path
-				continue
+			op := operation{}
+			op.id, _ = members(described)["operationId"].(string)
+			if members(described, "requestBody") != nil {
+				op.body, err = compiler.Compile(documentURL + "#/paths/" + url.PathEscape(strings.ReplaceAll(path, "/", "~1")) +
+					"/" + method + "/requestBody/content/application~1json/schema")
 			}
-			place := documentURL + "#/paths/" + url.PathEscape(strings.ReplaceAll(path, "/", "~1")) + "/" + method
-			op, err := compileOperation(compiler, place, members(described), whole)
 			if err != nil {
 				return nil, fmt.Errorf("compile admin.yaml: %w", err)
 			}
-			d.operations[strings.ToUpper(method)+" "+path] = op
+			operations[strings.ToUpper(method)+" "+path] = op
 		}
 	}
-	return d, nil
+	return operations, nil
 })
 
 func members(of any, names ...string) map[string]any {
@@ -67,125 +62,43 @@ func members(of any, names ...string) map[string]any {
 	return object
 }
 
-func compileOperation(
-	compiler *jsonschema.Compiler, place string, described map[string]any, whole any,
-) (op operation, err error) {
-	properties, required := map[string]any{}, []any{}
-	parameters, _ := described["parameters"].([]any)
-	for _, each := range parameters {
-		p := members(each)
-		if ref, is := p["$ref"].(string); is {
-			p = members(whole, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
-		}
-		if name, _ := p["name"].(string); p["in"] == "query" {
-			properties[name] = p["schema"]
-			if p["required"] == true {
-				required = append(required, name)
-			}
-		}
-	}
-	op.id, _ = described["operationId"].(string)
-	described["x-query"] = map[string]any{"type": "object", "properties": properties, "required": required}
-	if op.query, err = compiler.Compile(place + "/x-query"); err != nil {
-		return op, err
-	}
-	if members(described, "requestBody", "content", "application/json") != nil {
-		op.body, err = compiler.Compile(place + "/requestBody/content/application~1json/schema")
-	}
-	return op, err
-}
-
-func (d *document) mount(router chi.Router, handlers map[string]handler) error {
-	for place, op := range d.operations {
+func mount(router chi.Router, operations map[string]operation, handlers map[string]http.HandlerFunc) error {
+	for place, op := range operations {
 		method, path, _ := strings.Cut(place, " ")
 		handle := handlers[op.id]
 		if handle == nil {
 			return fmt.Errorf("mount admin.yaml: no handler of %s", op.id)
 		}
 		router.MethodFunc(method, path, func(w http.ResponseWriter, r *http.Request) {
-			query, err := op.readQuery(r.URL.RawQuery)
-			if err != nil {
-				web.WriteProblem(w, r, err)
+			if r.URL.RawQuery != "" {
+				web.WriteProblem(w, r, errQuery)
 				return
 			}
-			if r.URL.RawPath != "" { // the router took the parameters from it
-				values := chi.RouteContext(r.Context()).URLParams.Values
-				for i, escaped := range values {
-					values[i], _ = url.PathUnescape(escaped) // net/http refuses malformed paths
-				}
-			}
-			handle(call{w: w, r: r, query: query, hasBody: op.body != nil})
+			handle(w, r)
 		})
 	}
 	return nil
 }
 
-func (o operation) readQuery(raw string) (given map[string]any, err error) {
-	query, err := url.ParseQuery(raw)
-	if err != nil {
-		return nil, invalidParameter("query", "is malformed")
-	}
-	given = map[string]any{}
-	for name, values := range query {
-		schema, known := o.query.Properties[name]
-		switch {
-		case !known: // the name is the caller's invention, and not repeated
-			return nil, invalidParameter("query", "has a parameter that this operation does not know")
-		case len(values) != 1:
-			return nil, invalidParameter(name, "is there more than once")
-		case !utf8.ValidString(values[0]):
-			return nil, invalid(name, "is not UTF-8")
+// checkBody keeps a null, empty or zero member from meaning "no condition".
+func checkBody(operations map[string]operation) func(r *http.Request, body []byte) error {
+	return func(r *http.Request, body []byte) error {
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+		if err != nil {
+			return fmt.Errorf("read body: %w", err)
 		}
-		given[name] = typed(schema, values[0])
-	}
-	switch name, broken := check(o.query, given); broken.(type) {
-	case nil:
-		return given, nil
-	case *kind.Required:
-		return nil, web.ParameterError(http.StatusBadRequest, web.CodeMissingParameter, name, "is missing")
-	default:
-		return nil, invalidParameter(name, rule(broken))
-	}
-}
-
-func typed(schema *jsonschema.Schema, text string) any {
-	for schema.Ref != nil {
-		schema = schema.Ref
-	}
-	if schema.Types != nil && !slices.Contains(schema.Types.ToStrings(), "string") {
-		if value, err := jsonschema.UnmarshalJSON(strings.NewReader(text)); err == nil {
-			return value
+		op := operations[r.Method+" "+r.URL.Path]
+		wrong, is := errors.AsType[*jsonschema.ValidationError](op.body.Validate(value))
+		if !is {
+			return nil
 		}
+		cause := firstCause(wrong)
+		place := cause.InstanceLocation
+		if required, is := cause.ErrorKind.(*kind.Required); is {
+			place = append(slices.Clone(place), required.Missing[0])
+		}
+		return invalid(strings.Join(place, "/"), rule(cause.ErrorKind))
 	}
-	return text
-}
-
-func (d *document) checkBody(r *http.Request, body []byte) error {
-	schema := d.operations[r.Method+" "+chi.RouteContext(r.Context()).RoutePattern()].body
-	if schema == nil {
-		return nil
-	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
-	if err != nil {
-		return fmt.Errorf("read body: %w", err)
-	}
-	if member, broken := check(schema, value); broken != nil {
-		return invalid(member, rule(broken))
-	}
-	return nil
-}
-
-func check(schema *jsonschema.Schema, value any) (member string, broken jsonschema.ErrorKind) {
-	wrong, is := errors.AsType[*jsonschema.ValidationError](schema.Validate(value))
-	if !is {
-		return "", nil
-	}
-	cause := firstCause(wrong)
-	place := slices.Clone(cause.InstanceLocation)
-	if required, is := cause.ErrorKind.(*kind.Required); is {
-		place = append(place, required.Missing[0])
-	}
-	return strings.Join(place, "/"), cause.ErrorKind
 }
 
 // firstCause picks by place, so that the same request always gets the same answer.

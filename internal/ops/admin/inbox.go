@@ -14,60 +14,47 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
+// stats come from the metrics: duplicates leave no row.
 func (s handlers) stats(ctx context.Context, _ nothing) (out adminapi.InboxStats, err error) {
-	groups, err := s.letters.Groups(ctx, deadletter.Filter{State: deadletter.Waiting})
-	if err != nil {
-		return out, err
-	}
 	paused, err := inbox.ReadPaused(ctx, s.Pool)
 	if err != nil {
 		return out, err
 	}
-	items, err := s.figures()
-	for i := range items {
-		item := &items[i]
-		if p, is := paused[item.Consumer]; is {
-			item.Paused = &p
-		}
-		for _, g := range groups {
-			switch {
-			case g.Consumer != item.Consumer:
-			case g.Code == inbox.CodeParked, g.Code == inbox.CodeGap:
-				item.Parked += g.Count
-			default:
-				item.Dead += g.Count
-			}
-		}
-	}
-	return adminapi.InboxStats{StartedAt: s.started, Items: items}, err
-}
-
-// figures come from the metrics: duplicates leave no row.
-func (s handlers) figures() ([]adminapi.ConsumerStats, error) {
 	found, err := gather(s.Metrics)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	stats := make([]adminapi.ConsumerStats, len(s.Consumers))
+	out = adminapi.InboxStats{StartedAt: s.started, Items: make([]adminapi.ConsumerStats, len(s.Consumers))}
 	for i, c := range s.Consumers {
 		of := found.having("consumer", c.Name)
-		stats[i] = adminapi.ConsumerStats{
+		item := adminapi.ConsumerStats{
 			Consumer: c.Name, Outcomes: map[string]int64{}, LagSeconds: of.highest("kafka_consumer_lag_seconds"),
-		}
-		if records := of.sum("kafka_consumer_lag_records"); records != nil {
-			stats[i].LagRecords = new(int64(*records))
+			LagRecords: whole(of.sum("kafka_consumer_lag_records")),
+			Dead:       whole(of.having("state", "dead").sum("dead_letters_waiting")),
+			Parked:     whole(of.having("state", "parked").sum("dead_letters_waiting")),
 		}
 		for _, outcome := range of.values("inbox_messages_total", "outcome") {
-			stats[i].Outcomes[outcome] = int64(known(of.having("outcome", outcome).sum("inbox_messages_total")))
+			item.Outcomes[outcome] = *whole(of.having("outcome", outcome).sum("inbox_messages_total"))
 		}
+		if p, is := paused[c.Name]; is {
+			item.Paused = &p
+		}
+		out.Items[i] = item
 	}
-	return stats, nil
+	return out, nil
+}
+
+func whole(figure *float64) *int64 {
+	if figure == nil {
+		return nil
+	}
+	return new(int64(*figure))
 }
 
 func known(figure *float64) float64 { return *cmp.Or(figure, new(0.0)) }
 
 func (s handlers) lookup(
-	ctx context.Context, asked adminapi.LookupInboxEventParams,
+	ctx context.Context, asked adminapi.LookupQuery,
 ) (out adminapi.InboxEvents, err error) {
 	found, err := inbox.Lookup(ctx, s.Pool, s.consumerNames(), asked.EventID)
 	if err != nil {
@@ -91,12 +78,9 @@ func (s handlers) lookup(
 }
 
 func (s handlers) history(
-	ctx context.Context, asked adminapi.GetInboxHistoryParams,
+	ctx context.Context, asked adminapi.HistoryQuery,
 ) (out adminapi.InboxHistory, err error) {
 	consumers := s.consumerNames()
-	if !asked.Until.IsZero() && !asked.Until.After(asked.Since) {
-		return out, invalidParameter("until", "is not after since")
-	}
 	if asked.Consumer != "" {
 		if !slices.Contains(consumers, asked.Consumer) {
 			return out, errNoConsumer

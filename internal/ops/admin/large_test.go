@@ -25,7 +25,7 @@ func TestManyLargeLetters(t *testing.T) {
 		key = case when id <= 20 then convert_to(repeat('k', $1), 'UTF8') else 'k' end`, megabyte)
 
 	before := allocated()
-	status, body := b.call(t, "POST", "/admin/v1/dead-letters/query", `{"filter":{"limit":1000},"after":0}`)
+	status, body := b.call(t, "POST", "/admin/v1/dead-letters/query", `{"limit":1000}`)
 	require.Equal(t, http.StatusOK, status)
 	var page adminapi.DeadLetters
 	require.NoError(t, json.Unmarshal(body, &page))
@@ -35,9 +35,8 @@ func TestManyLargeLetters(t *testing.T) {
 	status, body = b.call(t, "POST", "/admin/v1/dead-letters/groups", `{}`)
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, string(body), fmt.Sprintf(`"count":%d`, letters))
-	read[adminapi.InboxEvents](t, b, "inbox/events?event_id=c1")
-	read[adminapi.InboxStats](t, b, "inbox/stats")
-	t.Logf("%d KiB for four questions about %d MiB", (allocated()-before)>>10, letters)
+	read[adminapi.InboxEvents](t, b, "inbox/events", adminapi.LookupQuery{EventID: "c1"})
+	t.Logf("%d KiB for three questions about %d MiB", (allocated()-before)>>10, letters)
 	require.Less(t, allocated()-before, uint64(30*megabyte), "of the service and of its caller, who are one process here")
 }
 
@@ -52,7 +51,7 @@ func TestTheTailOfLargeEvents(t *testing.T) {
 	b := setup(t)
 	b.add(t, 10)
 	b.exec(t, `update public.outbox set payload = convert_to(repeat('x', $1), 'UTF8')`, megabyte)
-	events := read[adminapi.OutboxEvents](t, b, "outbox/events?payload=true")
+	events := read[adminapi.OutboxEvents](t, b, "outbox/events", adminapi.OutboxQuery{Payload: true})
 	require.Len(t, events.Items, 10)
 	shown := 0
 	for _, e := range events.Items {

@@ -14,12 +14,16 @@ import (
 )
 
 func (s handlers) deadLetters(
-	ctx context.Context, asked adminapi.DeadLetterQuery,
+	ctx context.Context, asked deadletters.Filter,
 ) (out adminapi.DeadLetters, err error) {
-	out.Items, out.More, err = page(asked.Filter.Limit, func(limit int) ([]adminapi.DeadLetter, error) {
-		asked.Filter.After, asked.Filter.Limit = asked.After, limit
-		return s.letters.Summaries(ctx, asked.Filter)
+	var more bool
+	out.Items, more, err = page(asked.Limit, func(limit int) ([]adminapi.DeadLetter, error) {
+		asked.Limit = limit
+		return s.letters.Summaries(ctx, asked)
 	})
+	if more {
+		out.Next = out.Items[len(out.Items)-1].ID
+	}
 	return out, err
 }
 
@@ -33,12 +37,9 @@ func (s handlers) groups(
 }
 
 func (s handlers) deadLetter(
-	ctx context.Context, asked adminapi.GetDeadLetterParams,
+	ctx context.Context, asked adminapi.DeadLetterRequest,
 ) (out adminapi.DeadLetterDetail, err error) {
-	id, err := idOf(ctx)
-	if err == nil {
-		out.Letter, out.History, err = s.letters.Get(ctx, id, asked.Payload)
-	}
+	out.Letter, out.History, err = s.letters.Get(ctx, asked.ID, asked.Payload)
 	return out, err
 }
 
@@ -46,10 +47,7 @@ func (s handlers) edit(
 	ctx context.Context, change audit.Change, asked adminapi.EditRequest,
 ) (audit.Result, error) {
 	edit := deadletters.Edit{Set: asked.Headers, Payload: asked.Payload, EditedAt: asked.EditedAt}
-	id, err := idOf(ctx)
-	if err == nil {
-		_, err = s.letters.Edit(ctx, id, edit, change)
-	}
+	_, err := s.letters.Edit(ctx, asked.ID, edit, change)
 	return audit.Result{DryRun: change.DryRun, Count: 1}, err
 }
 

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -39,59 +37,28 @@ func (b *bundle) file(t *testing.T, letters ...filed) {
 
 func TestInboxStatsOfEachConsumer(t *testing.T) {
 	t.Parallel()
-	registry := prometheus.NewRegistry()
-	counts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "inbox_messages_total"},
-		[]string{"consumer", "outcome"})
-	other := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "other_total"}, []string{"consumer", "outcome"})
-	lag := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kafka_consumer_lag_records"},
-		[]string{"consumer", "partition"})
-	age := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kafka_consumer_lag_seconds"},
-		[]string{"consumer", "partition"})
-	registry.MustRegister(counts, other, lag, age)
-	for partition, n := range []float64{7, 0, 4} {
-		lag.WithLabelValues("a", strconv.Itoa(partition)).Set(n)
-		age.WithLabelValues("a", strconv.Itoa(partition)).Set(n * 1.5)
-	}
-	counts.WithLabelValues("a", "applied").Add(5)
-	counts.WithLabelValues("a", "stale").Add(2)
-	counts.WithLabelValues("gone", "applied").Add(9)
-	other.WithLabelValues("a", "applied").Add(100)
-	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Metrics, cfg.Consumers = registry, []admin.Consumer{{Name: "a"}, {Name: "b"}}
-	})
-	b.file(t,
-		filed{"a", "", "permanent", "schema_violation", "waiting", "", 2},
-		filed{"a", "", "unknown", "handler_failed", "waiting", "", 1},
-		filed{"a", "", "parked", "parked_behind", "waiting", "", 4},
-		filed{"a", "", "permanent", "settled", "discarded", "", 8},
-		filed{"b", "", "parked", "parked_behind", "waiting", "", 1})
-	stats := read[adminapi.InboxStats](t, b, "inbox/stats")
+	b := setup(t, withConsumers(admin.Consumer{Name: "a"}, admin.Consumer{Name: "b"}),
+		func(cfg *admin.Config, _ *http.Server) {
+			cfg.Metrics = measured(t, func(gauge func(name string, value float64, labels ...string)) {
+				for partition, records := range map[string]float64{"0": 7, "1": 0, "2": 4} {
+					gauge("kafka_consumer_lag_records", records, "consumer", "a", "partition", partition)
+					gauge("kafka_consumer_lag_seconds", records*1.5, "consumer", "a", "partition", partition)
+				}
+				gauge("inbox_messages_total", 5, "consumer", "a", "outcome", "applied")
+				gauge("inbox_messages_total", 2, "consumer", "a", "outcome", "stale")
+				gauge("inbox_messages_total", 9, "consumer", "gone", "outcome", "applied")
+				gauge("other_total", 100, "consumer", "a", "outcome", "applied")
+				gauge("dead_letters_waiting", 3, "consumer", "a", "state", "dead")
+				gauge("dead_letters_waiting", 4, "consumer", "a", "state", "parked")
+			})
+		})
 	require.Equal(t, []adminapi.ConsumerStats{
 		{
-			Consumer: "a", Outcomes: map[string]int64{"applied": 5, "stale": 2}, Dead: 3, Parked: 4,
+			Consumer: "a", Outcomes: map[string]int64{"applied": 5, "stale": 2}, Dead: new(int64(3)), Parked: new(int64(4)),
 			LagRecords: new(int64(11)), LagSeconds: new(10.5),
 		},
-		{Consumer: "b", Outcomes: map[string]int64{}, Parked: 1},
-	}, stats.Items)
-}
-
-func TestLookupOfADeadLetter(t *testing.T) {
-	t.Parallel()
-	b := setup(t, withConsumers(admin.Consumer{Name: "a"}))
-	for want, l := range map[string]filed{
-		"waiting, too_old":         {"a", "e1", "permanent", "too_old", "waiting", "", 1},
-		"discarded, parked_behind": {"a", "e2", "parked", "parked_behind", "discarded", "", 1},
-		"replayed, stale":          {"a", "e3", "permanent", "c", "replayed", "stale", 1},
-	} {
-		b.file(t, l)
-		events := read[adminapi.InboxEvents](t, b, "inbox/events?event_id="+l.event)
-		require.Len(t, events.Items, 1)
-		e := events.Items[0]
-		require.Equal(t, want, e.Outcome)
-		require.NotZero(t, e.DeadLetter)
-		require.Equal(t, []any{"a", "t.v1", "topic", int32(3), int64(41)},
-			[]any{e.Consumer, e.Type, e.Topic, e.Partition, e.Offset})
-	}
+		{Consumer: "b", Outcomes: map[string]int64{}},
+	}, read[adminapi.InboxStats](t, b, "inbox/stats").Items)
 }
 
 func TestTheHistoryOfAType(t *testing.T) {
@@ -102,21 +69,22 @@ func TestTheHistoryOfAType(t *testing.T) {
 		processed_at, metadata) select c, 'e-' || n, '1970-01-01', 't.v1', '\x01', now() - n * interval '1 hour',
 		'{"topic":"topic","partition":1,"offset":7,"processing_time_ms":4}'
 		from generate_series(1, 3) n cross join (values ('a'), ('b'), ('gone')) v (c)`)
-	history := func(query string) (events []string, out adminapi.InboxHistory) {
-		out = read[adminapi.InboxHistory](t, b, "inbox/history?type=t.v1"+query)
+	history := func(query adminapi.HistoryQuery) (events []string, out adminapi.InboxHistory) {
+		query.Type = "t.v1"
+		out = read[adminapi.InboxHistory](t, b, "inbox/history", query)
 		for _, e := range out.Items {
 			events = append(events, e.Consumer+" "+e.EventID)
 		}
 		return events, out
 	}
-	events, out := history("&consumer=b&since=2026-01-01T00:00:00Z")
+	events, out := history(adminapi.HistoryQuery{Consumer: "b", Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
 	require.Equal(t, []string{"b e-1", "b e-2", "b e-3"}, events)
 	require.False(t, out.More)
 	require.Nil(t, out.Unread)
 	require.Equal(t, []any{"applied", "topic", int32(1), int64(7), int64(4)}, []any{
 		out.Items[0].Outcome, out.Items[0].Topic, out.Items[0].Partition, out.Items[0].Offset, *out.Items[0].ProcessingTimeMs,
 	})
-	events, out = history("&limit=3")
+	events, out = history(adminapi.HistoryQuery{Limit: 3})
 	require.Equal(t, []string{"a e-1", "b e-1", "a e-2"}, events)
 	require.True(t, out.More)
 }
@@ -143,7 +111,8 @@ func TestALookupReadsItsOwnLetters(t *testing.T) {
 	}
 	before := readRows()
 	for range 3 {
-		require.Equal(t, "b", read[adminapi.InboxEvents](t, b, "inbox/events?event_id=e").Items[0].Consumer)
+		found := read[adminapi.InboxEvents](t, b, "inbox/events", adminapi.LookupQuery{EventID: "e"})
+		require.Equal(t, "b", found.Items[0].Consumer)
 	}
 	require.Less(t, readRows()-before, 100)
 }
@@ -157,11 +126,14 @@ func TestLookupHasTheRowAndTheDeadLetters(t *testing.T) {
 		b.exec(t, `insert into public.inbox (consumer, event_id, event_time, event_type,
 			payload_hash, metadata) values ('a', $1, '1970-01-01', 't.v1', sha256($2::bytea),
 			'{"processing_time_ms":3,"caller":{"mail":"m"}}')`, event, []byte(payload))
-		for _, e := range read[adminapi.InboxEvents](t, b, "inbox/events?event_id="+event).Items {
+		for _, e := range read[adminapi.InboxEvents](t, b, "inbox/events", adminapi.LookupQuery{EventID: event}).Items {
 			list = append(list, fmt.Sprint(e.Outcome, " ", e.DeadLetter != 0, " ", string(e.Metadata)))
-			if e.Metadata != nil {
+			if e.DeadLetter == 0 {
 				require.EqualValues(t, 3, *e.ProcessingTimeMs)
+				continue
 			}
+			require.Equal(t, []any{"a", "t.v1", "topic", int32(3), int64(41)},
+				[]any{e.Consumer, e.Type, e.Topic, e.Partition, e.Offset})
 		}
 		return list
 	}
@@ -176,15 +148,15 @@ func TestHeadersKeepTheirBytes(t *testing.T) {
 	b.exec(t, `update public.dead_letter set payload = '',
 		headers = '[["\ufffd", "AQ==", "/w=="], ["x", null], ["x", ""]]'`) // as the first edition wrote them
 	show := func() adminapi.DeadLetter {
-		return read[adminapi.DeadLetterDetail](t, b, "dead-letters/1?payload=true").Letter
+		asked := adminapi.DeadLetterRequest{ID: 1, Payload: true}
+		return read[adminapi.DeadLetterDetail](t, b, "dead-letters/show", asked).Letter
 	}
 	require.Equal(t, []adminapi.Header{
 		{Name: "\ufffd", Value: []byte{1}}, {Name: "x", Value: []byte{}}, {Name: "x", Value: []byte{}},
 	}, show().Headers)
 	require.Equal(t, []byte{}, show().Payload)
 
-	status, body := b.call(t, "POST", "/admin/v1/dead-letters/1/edit", `{"by":"ada","reason":"r","dry_run":false,
-		"headers":[{"name":"\ufffd","value":"Ag=="}]}`)
+	status, body := b.change(t, "dead-letters/edit", false, `,"id":1,"headers":[{"name":"\ufffd","value":"Ag=="}]`)
 	require.Equal(t, 200, status, string(body))
 	rows, _ := b.pool.Query(t.Context(), `select `+deadletter.Columns+` from dead_letter order by id`)
 	letters, err := pgx.CollectRows(rows, deadletter.Scan)
@@ -195,8 +167,7 @@ func TestHeadersKeepTheirBytes(t *testing.T) {
 	}, headers)
 
 	again := func(editedAt string) (status int, answer string) {
-		status, body := b.call(t, "POST", "/admin/v1/dead-letters/1/edit",
-			`{"by":"ben","reason":"r","dry_run":false,"payload":"e30=","edited_at":"`+editedAt+`"}`)
+		status, body := b.change(t, "dead-letters/edit", false, `,"id":1,"payload":"e30=","edited_at":"`+editedAt+`"`)
 		return status, string(body)
 	}
 	status, refused := again("2026-01-02T03:04:05Z")

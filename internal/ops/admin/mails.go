@@ -49,8 +49,8 @@ where ($2 = '' or lease.state = case $2 when 'sent' then 'done' else $2 end
   and mail.id > coalesce(nullif($8, '')::uuid, '00000000-0000-0000-0000-000000000000')
 order by mail.id limit $9`
 
-// List returns mails in the order in which they were listed; an empty condition picks all.
-func (l *MailList) List(ctx context.Context, q adminapi.ListMailsParams) ([]adminapi.Mail, error) {
+// List returns mails in the order of their ids. An empty condition picks all.
+func (l *MailList) List(ctx context.Context, q adminapi.MailQuery) ([]adminapi.Mail, error) {
 	rows, _ := l.Pool.Query(ctx, listColumns+l.from()+listConditions, l.Handler, q.State, q.UserID, q.EventID,
 		zeronull.Timestamptz(q.Since), zeronull.Timestamptz(q.Until), q.Recipient, q.After, q.Limit)
 	listed, err := pgx.CollectRows(rows, pgx.RowToStructByName[adminapi.Mail])
@@ -60,14 +60,18 @@ func (l *MailList) List(ctx context.Context, q adminapi.ListMailsParams) ([]admi
 	return listed, nil
 }
 
-func (s handlers) mails(ctx context.Context, asked adminapi.ListMailsParams) (out adminapi.Mails, err error) {
+func (s handlers) mails(ctx context.Context, asked adminapi.MailQuery) (out adminapi.Mails, err error) {
 	if s.Mails == nil {
 		return out, errNoMails
 	}
-	out.Items, out.More, err = page(asked.Limit, func(limit int) ([]adminapi.Mail, error) {
+	var more bool
+	out.Items, more, err = page(asked.Limit, func(limit int) ([]adminapi.Mail, error) {
 		asked.Limit = limit
 		return s.Mails.List(ctx, asked)
 	})
+	if more {
+		out.Next = out.Items[len(out.Items)-1].ID
+	}
 	return out, err
 }
 
@@ -119,7 +123,6 @@ type settlement struct {
 	change func(ctx context.Context, tx pgx.Tx, events []string) error
 }
 
-// settle changes all mails in a fitting state in one transaction with their audit rows.
 func (l *MailList) settle(
 	ctx context.Context, ids []string, c audit.Change, s settlement,
 ) (result audit.Result, err error) {
@@ -185,7 +188,7 @@ func (l *MailList) find(ctx context.Context, q audit.Querier, where string, args
 	return found, nil
 }
 
-// Tell is the [Teller] of the mails: of their own ids, and those of their subjects and events.
+// Tell is the [Teller] of the mails. It knows their ids and those of their subjects and events.
 func (l *MailList) Tell(ctx context.Context, id string) (told adminapi.Story, err error) {
 	var parsed *uuid.UUID
 	if u, err := uuid.Parse(id); err == nil {

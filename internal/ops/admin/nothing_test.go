@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-
-	"gopkg.in/yaml.v3"
 
 	"example.com/twinbox/api"
 	"example.com/twinbox/internal/inbox"
@@ -23,60 +19,40 @@ import (
 type object = map[string]any
 
 type operation struct {
-	method, path string
-	example      object // of the body
-	members      object // of the body
-	query        object
-	required     []string // of the query
+	method, path     string
+	example, members object // of the body
 }
 
-func (o operation) changes() bool {
-	_, inQuery := o.query["by"]
-	return o.method == http.MethodPost && (inQuery || o.members["by"] != nil)
-}
+func (o operation) changes() bool { return o.members["by"] != nil }
 
 func (o operation) String() string { return o.method + " " + o.path }
 
 func describedOperations(t *testing.T) (operations []operation) {
 	t.Helper()
-	data, err := api.Files.ReadFile("admin.yaml")
-	require.NoError(t, err)
 	var root object
-	require.NoError(t, yaml.Unmarshal(data, &root))
-	deref := func(value any) object {
+	require.NoError(t, json.Unmarshal(api.Admin, &root))
+	schemas := root["components"].(object)["schemas"].(object)
+	var deref func(value any) object
+	deref = func(value any) object {
 		described, _ := value.(object)
-		for described["$ref"] != nil {
-			var here any = root
-			for member := range strings.SplitSeq(strings.TrimPrefix(described["$ref"].(string), "#/"), "/") {
-				here = here.(object)[member]
-			}
-			described = here.(object)
+		if name, is := described["$ref"].(string); is {
+			return deref(schemas[strings.TrimPrefix(name, "#/components/schemas/")])
+		}
+		if parts, is := described["allOf"].([]any); is {
+			return deref(parts[0])
 		}
 		return described
 	}
 	for path, methods := range root["paths"].(object) {
 		for method, described := range methods.(object) {
-			if method == "parameters" {
-				continue
-			}
-			op := operation{method: strings.ToUpper(method), path: strings.ReplaceAll(path, "{id}", "1"), query: object{}}
-			parameters, _ := described.(object)["parameters"].([]any)
-			for _, p := range parameters {
-				name := deref(p)["name"].(string)
-				op.query[name] = deref(p)["example"]
-				if deref(p)["required"] == true {
-					op.required = append(op.required, name)
-				}
-			}
-			body, _ := described.(object)["requestBody"].(object)
-			content, _ := body["content"].(object)
-			if media, isJSON := content["application/json"].(object); isJSON {
+			op := operation{method: strings.ToUpper(method), path: path}
+			if body, is := described.(object)["requestBody"].(object); is {
+				media := body["content"].(object)["application/json"].(object)
 				op.example, op.members = media["example"].(object), object{}
 				require.NotEmpty(t, op.example, "%s needs an example", op)
 				for name, schema := range deref(media["schema"])["properties"].(object) {
 					member := maps.Clone(deref(schema))
-					if inner := property(member); inner != nil {
-						inner = maps.Clone(inner)
+					if inner := maps.Clone(property(member)); inner != nil {
 						for name := range inner {
 							inner[name] = deref(inner[name])
 						}
@@ -95,16 +71,22 @@ func describedOperations(t *testing.T) (operations []operation) {
 func nothings(schema any) []any {
 	all := []any{nil, "", " ", "\t", 0, []any{}, []any{nil}, []any{""}, []any{0}, object{}}
 	if described := schema.(object); described["type"] == "string" && described["format"] == nil {
+		if described["pattern"] == nil { // an id or a type may be a blank
+			all = append(all[:2:2], all[4:]...)
+		}
 		return all
 	}
 	return append(all, "0001-01-01T00:00:00Z", "0001-01-01T14:00:00+14:00", "0000-12-31T23:00:00-01:00")
 }
 
+// bodies say nothing, or something twice or unknown.
 func (o operation) bodies(t *testing.T) (bodies []string) {
 	t.Helper()
 	clone := func(with object) object {
 		request := maps.Clone(o.example)
-		request["dry_run"] = false
+		if o.changes() {
+			request["dry_run"] = false
+		}
 		maps.Copy(request, with)
 		return request
 	}
@@ -123,7 +105,7 @@ func (o operation) bodies(t *testing.T) (bodies []string) {
 		bodies = append(bodies, text(t, clone(object{strings.ToUpper(name): o.example[name]})),
 			strings.Replace(text(t, clone(nil)), "{", fmt.Sprintf(`{%q:null,%q:null,`, name, name), 1))
 	}
-	return append(bodies, text(t, clone(object{"unknown": 1})), "", "null", "[]", "{}", `{"dry_run":false}`)
+	return append(bodies, text(t, clone(object{"unknown": 1})), "", "null", "[]", `{"dry_run":false}`)
 }
 
 func property(schema any) object {
@@ -136,33 +118,6 @@ func text(t *testing.T, value any) string {
 	encoded, err := json.Marshal(value)
 	require.NoError(t, err)
 	return string(encoded)
-}
-
-func (o operation) queries() (queries []string) {
-	good := url.Values{}
-	for name, example := range o.query {
-		if example != nil {
-			good.Set(name, fmt.Sprint(example))
-		}
-	}
-	if o.changes() && o.query["dry_run"] != nil {
-		good.Set("dry_run", "false")
-	}
-	with := func(name string, values ...string) string {
-		changed := maps.Clone(good)
-		changed[name] = values
-		return changed.Encode()
-	}
-	for name := range o.query {
-		queries = append(queries, with(name, ""), with(name, "1", "1"), with(strings.ToUpper(name), "x"))
-		if !slices.Contains(o.required, name) { // an id may be a blank
-			queries = append(queries, with(name, " "))
-		}
-		if strings.HasPrefix(name, "since") || name == "until" {
-			queries = append(queries, with(name, "0001-01-01T00:00:00Z"))
-		}
-	}
-	return append(queries, with("unknown", "1"), with("unknown", ""), good.Encode()+"&%zz")
 }
 
 // world has something to change for every operation.
@@ -193,9 +148,9 @@ func world(t *testing.T) (b *bundle, touched func() []any) {
 		if strings.HasSuffix(op.path, "/scheduled/cancel") {
 			b.exec(t, scheduleRowSQL, op.example["name"], "1 hour")
 		}
-		if key, parked := op.example["key"]; parked {
+		if strings.HasSuffix(op.path, "/release") {
 			b.exec(t, `insert into public.outbox_parked (topic, key, reason, permanent)
-				values ($1, $2, 'too large', true)`, op.example["topic"], key)
+				values ($1, $2, 'too large', true)`, op.example["topic"], op.example["key"])
 		}
 	}
 	return b, func() []any {
@@ -227,20 +182,15 @@ func (b *bundle) pauseFor(t *testing.T, op operation) {
 }
 
 // The test walks the document, so it covers operations that are added later.
-func TestARequestThatSaysNothingChangesNothing(t *testing.T) {
+func TestARequestThatSaysNothingIsRefused(t *testing.T) {
 	t.Parallel()
 	b, state := world(t)
 	tried := 0
 	for _, op := range describedOperations(t) {
-		if !op.changes() {
-			continue
-		}
 		b.pauseFor(t, op)
 		before := state()
-		for _, query := range op.queries() {
-			status, answer := b.operate(t, op.method, op.path+"?"+query, text(t, op.example))
-			require.True(t, status >= 400 && status < 500, "%s?%s: %d %s", op, query, status, answer)
-		}
+		status, answer := b.operate(t, op.method, op.path+"?limit=1", text(t, op.example))
+		requireProblem(t, status, answer, http.StatusBadRequest, "invalid_parameter")
 		if op.members == nil {
 			continue
 		}
@@ -252,60 +202,30 @@ func TestARequestThatSaysNothingChangesNothing(t *testing.T) {
 		}
 		require.Equal(t, before, state(), "%s changed something", op)
 	}
-	require.Greater(t, tried, 500)
+	require.Greater(t, tried, 1000)
 	for _, op := range describedOperations(t) {
+		b.pauseFor(t, op)
 		if op.members != nil {
-			b.pauseFor(t, op)
 			status, answer := b.operate(t, op.method, op.path, text(t, op.example))
 			require.Equal(t, http.StatusOK, status, "the example of %s, a dry run: %s", op, answer)
 		}
 	}
 }
 
-func TestAQuestionThatSaysNothingIsRefused(t *testing.T) {
-	t.Parallel()
-	b, _ := world(t)
-	for _, op := range describedOperations(t) {
-		if op.changes() {
-			continue
-		}
-		for _, query := range op.queries() {
-			b.refuses(t, op.method, strings.TrimPrefix(op.path, admin.Prefix)+"?"+query, "", 400, "invalid_parameter")
-		}
-		for name, schema := range op.members {
-			members := property(schema)
-			if name != "filter" {
-				members = object{name: nil}
-			}
-			for _, inner := range slices.Sorted(maps.Keys(members)) {
-				for _, nothing := range []any{nil, ""} {
-					body := maps.Clone(op.example)
-					if name == "filter" {
-						body["filter"] = object{inner: nothing}
-					} else {
-						body[inner] = nothing
-					}
-					status, answer := b.call(t, op.method, op.path, text(t, body))
-					require.Contains(t, []int{400, 422}, status, "%s %v: %s", op, body, answer)
-					require.Contains(t, string(answer), inner, "it names the member")
-				}
-			}
-		}
-		if op.method == http.MethodPost {
-			status, answer := b.call(t, op.method, op.path, text(t, op.example))
-			require.Equal(t, http.StatusOK, status, string(answer))
-		}
-	}
-}
-
-func TestAParameterOfWhichThereIsNoValueIsNamed(t *testing.T) {
+func TestAWrongMemberIsNamed(t *testing.T) {
 	t.Parallel()
 	b := withoutDatabase(t)
-	for query, name := range map[string]string{
-		"audit?since=2026-11-21T10:00:60Z&verb=edit": "since", "audit?until=2026-11-21t10:00:00Z": "until",
-		"audit?limit=1e2": "limit", "outbox/events?before=9223372036854775808": "before",
+	for body, c := range map[string][2]string{
+		`{"since":"2026-11-21T10:00:60Z","verb":"edit"}`: {"audit", "since"},
+		`{"until":"2026-11-21t10:00:00Z"}`:               {"audit", "until"},
+		`{"limit":1.5}`:                                  {"audit", "limit"},
+		`{"after":9223372036854775808}`:                  {"outbox/events", "after"},
+		`{"kind":"outboks"}`:                             {"audit", "kind"},
+		`{}`:                                             {"inbox/events", "event_id"},
+		`{"filter":{"code":null},"by":"a","reason":"r","dry_run":true}`: {"dead-letters/discard", "filter/code"},
 	} {
-		answer := b.refuses(t, "GET", query, "", http.StatusBadRequest, "invalid_parameter")
-		require.Contains(t, answer, fmt.Sprintf(`"parameter":%q`, name), query)
+		status, answer := b.call(t, "POST", "/admin/v1/"+c[0], body)
+		require.Contains(t, []int{400, 422}, status, body)
+		require.Contains(t, string(answer), `"pointer":"#/`+c[1]+`"`, body)
 	}
 }

@@ -3,16 +3,10 @@ package admin
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"maps"
 	"net/http"
 	"reflect"
-	"slices"
-	"strconv"
 	"time"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
@@ -28,9 +22,9 @@ type handlers struct {
 }
 
 // handlersOf has the ids of api/admin.yaml as keys.
-func handlersOf(cfg Config) map[string]handler {
+func handlersOf(cfg Config) map[string]http.HandlerFunc {
 	h := handlers{cfg, deadletters.NewStore(cfg.Pool), time.Now().UTC()}
-	return map[string]handler{
+	return map[string]http.HandlerFunc{
 		"getService":  answer(h.service),
 		"getStations": answer(h.stations),
 		"listAudit":   answer(h.audit),
@@ -67,53 +61,30 @@ func handlersOf(cfg Config) map[string]handler {
 	}
 }
 
-type handler func(c call)
-
-type call struct {
-	w       http.ResponseWriter
-	r       *http.Request
-	query   map[string]any
-	hasBody bool // as JSON
-}
-
 type nothing = struct{}
 
-// decode reads the body, else the parameters.
-func decode[R any](c call) (asked R, err error) {
-	if c.hasBody {
-		return web.Decode[R](c.w, c.r)
+// decode reads the body, which every request but a GET has.
+func decode[R any](w http.ResponseWriter, r *http.Request) (asked R, err error) {
+	if r.Method != http.MethodGet {
+		asked, err = web.Decode[R](w, r)
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.query)) {
-		parameter, err := json.Marshal(map[string]any{name: c.query[name]})
-		if err = errors.Join(err, json.Unmarshal(parameter, &asked)); err != nil {
-			return asked, invalidParameter(name, "is malformed")
-		}
-	}
-	return asked, nil
+	return asked, err
 }
 
-func idOf(ctx context.Context) (int64, error) {
-	id, err := strconv.ParseInt(chi.URLParamFromCtx(ctx, "id"), 10, 64)
-	if err != nil {
-		return 0, invalidParameter("id", "is malformed")
-	}
-	return id, nil
-}
-
-func answer[R, T any](operation func(ctx context.Context, asked R) (T, error)) handler {
-	return func(c call) {
-		ctx, cancel := context.WithTimeout(c.r.Context(), shortTimeout)
+func answer[R, T any](operation func(ctx context.Context, asked R) (T, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), shortTimeout)
 		defer cancel()
 		var value T
-		asked, err := decode[R](c)
+		asked, err := decode[R](w, r)
 		if err == nil {
 			value, err = operation(ctx, asked)
 		}
 		if err != nil {
-			web.WriteProblem(c.w, c.r, err)
+			web.WriteProblem(w, r, err)
 			return
 		}
-		web.WriteJSON(c.w, c.r, http.StatusOK, value)
+		web.WriteJSON(w, r, http.StatusOK, value)
 	}
 }
 
@@ -128,7 +99,7 @@ func changeOf(asked any) audit.Change {
 
 type changing[R any] func(ctx context.Context, change audit.Change, asked R) (audit.Result, error)
 
-func change[R any](operation changing[R]) handler {
+func change[R any](operation changing[R]) http.HandlerFunc {
 	return answer(func(ctx context.Context, asked R) (audit.Result, error) {
 		return operation(ctx, changeOf(asked), asked)
 	})
@@ -137,7 +108,7 @@ func change[R any](operation changing[R]) handler {
 // changeOne stores the audit row that what returns in its transaction.
 func changeOne[R any](
 	db audit.Beginner, what func(ctx context.Context, tx pgx.Tx, asked R) (audit.Action, error),
-) handler {
+) http.HandlerFunc {
 	return change(func(ctx context.Context, change audit.Change, asked R) (audit.Result, error) {
 		err := change.Make(ctx, db, func(tx pgx.Tx) (audit.Action, error) { return what(ctx, tx, asked) })
 		return audit.Result{DryRun: change.DryRun, Count: 1}, err

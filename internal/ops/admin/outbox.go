@@ -48,28 +48,28 @@ const keptSQL = `select coalesce(min(position), 0), coalesce(max(position), 0) f
 // They take 0.2 s.
 const tailPositions = 200_000
 
-// tail reads backwards. A transaction that commits late puts its events below ones that were read before.
+// tail reads backwards. A late commit puts its events below ones that were read before.
 func (s handlers) tail(
-	ctx context.Context, asked adminapi.TailOutboxParams,
+	ctx context.Context, asked adminapi.OutboxQuery,
 ) (out adminapi.OutboxEvents, err error) {
 	asked.Limit = cmp.Or(asked.Limit, defaultLimit)
 	var oldest, newest int64
 	if err := s.Pool.QueryRow(ctx, keptSQL).Scan(&oldest, &newest); err != nil {
 		return out, fmt.Errorf("read positions: %w", err)
 	}
-	before := min(cmp.Or(asked.Before, newest+1), newest+1)
+	before := min(cmp.Or(asked.After, newest+1), newest+1)
 	from := before - tailPositions
 	out.Items, err = listEvents[adminapi.OutboxEvent](
 		ctx, s.Pool, tailSQL, asked.Topic, asked.Key, asked.Type, asked.Limit, asked.Payload, from, before)
 	slices.Reverse(out.Items)
 	if err == nil && len(out.Items) < asked.Limit && from > oldest {
-		out.Rest = from
+		out.Next = from
 	}
 	return out, err
 }
 
 func listEvents[T any](ctx context.Context, db relay.DB, sql string, args ...any) ([]T, error) {
-	rows, _ := db.Query(ctx, sql, args...) // its error is that of the rows
+	rows, _ := db.Query(ctx, sql, args...)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
 	if err != nil {
 		return nil, fmt.Errorf("read outbox: %w", err)
@@ -119,19 +119,19 @@ func (s handlers) confirm(
 	return result, err
 }
 
-func (s handlers) lost(ctx context.Context, asked adminapi.ListLostParams) (adminapi.LostEvents, error) {
+func (s handlers) lost(ctx context.Context, asked adminapi.LostQuery) (adminapi.LostEvents, error) {
 	page, err := relay.ReadLost(ctx, s.Pool, relay.LostQuery{
 		Topic: asked.Topic, Key: asked.Key, After: asked.After, Payload: asked.Payload,
 		Limit: cmp.Or(asked.Limit, defaultLimit),
 	})
 	if errors.Is(err, relay.ErrAfter) {
-		err = invalidParameter("after", "is malformed")
+		err = invalid("after", "is malformed")
 	}
 	return page, err
 }
 
 func (s handlers) scheduled(
-	ctx context.Context, asked adminapi.ListScheduledParams,
+	ctx context.Context, asked adminapi.ScheduledQuery,
 ) (out adminapi.ScheduledEvents, err error) {
 	out.Items, out.More, err = page(asked.Limit, func(limit int) ([]adminapi.ScheduledEvent, error) {
 		return outbox.Scheduled(ctx, s.Pool, asked.Topic, asked.Key, limit)
@@ -156,7 +156,7 @@ func (s handlers) cancelScheduled(
 	}, nil
 }
 
-// republish stores two audit rows, one for its beginning and one for its end: the broker knows no transaction.
+// republish audits its beginning and its end: the broker knows no transaction.
 func (s handlers) republish(
 	ctx context.Context, change audit.Change, asked adminapi.RepublishRequest,
 ) (audit.Result, error) {
@@ -169,8 +169,6 @@ func (s handlers) republish(
 		return audit.Result{}, relay.ErrEmptySelection
 	case asked.To > 0 && asked.From > asked.To:
 		return audit.Result{}, invalid("to", "is below from")
-	case !asked.Until.IsZero() && !asked.Since.Before(asked.Until):
-		return audit.Result{}, invalid("until", "is not after since")
 	}
 	row := change.Action("republish", kindOutbox, "", "", "started")
 	if !change.DryRun {
@@ -242,7 +240,7 @@ func (s handlers) topics(ctx context.Context, _ nothing) (out adminapi.Topics, e
 	return out, nil
 }
 
-// Topics of events come before those for copies, whatever the project's name.
+// Copies come last.
 func compareTopics(a, b string) int {
 	place := func(topic string) string {
 		if strings.HasPrefix(topic, event.CopyPrefix) {

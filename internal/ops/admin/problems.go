@@ -30,6 +30,8 @@ var (
 	errNotTried   = problem(http.StatusNotFound, "consumer_not_found",
 		"This service has no consumer for these dead letters, or they were settled just now.")
 
+	errQuery = problem(http.StatusBadRequest, web.CodeInvalidParameter,
+		"No operation takes parameters in its query: they are members of the body.")
 	errNotScheduled = problem(http.StatusNotFound, "not_scheduled", "No event is scheduled under this name (any more).")
 )
 
@@ -55,8 +57,7 @@ var sentinels = []struct {
 	},
 }
 
-// badText is the database's code for a text that it cannot compare.
-const badText = "22021"
+const badText = "22021" // the database cannot compare it
 
 // closed are the codes of a request that outlived the drain.
 var closed = []string{failure.CodePoolClosed, "kafka_client_closed"}
@@ -88,10 +89,6 @@ func mapError(service string, err error) *web.Error {
 		return nil
 	}
 	return unavailable
-}
-
-func invalidParameter(name, detail string) error {
-	return web.ParameterError(http.StatusBadRequest, web.CodeInvalidParameter, name, detail)
 }
 
 func problem(status int, code web.Code, detail string) *web.Error {

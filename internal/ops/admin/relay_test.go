@@ -10,72 +10,81 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-func TestTheRelayIsPausedAndResumed(t *testing.T) {
+func TestPausesBeginAndEnd(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	ask := func(verb, dryRun string) (int, []byte) {
-		return b.call(t, "POST", "/admin/v1/outbox/"+verb, `{"by":"ada","reason":"moving","dry_run":`+dryRun+`}`)
+	b := setup(t, withConsumers(consumer("a", nil, nil, new([]asked))))
+	for path, c := range map[string]struct{ kind, subject, code, members string }{
+		"consumers/": {"consumer", "a", "consumer", `,"consumer":"a"`}, "outbox/": {"outbox", "", "relay", ""},
+	} {
+		paused := func() (who string) {
+			if p := read[adminapi.OutboxStatus](t, b, "outbox/status").Paused; p != nil {
+				who += p.By + ": " + p.Reason
+			}
+			if p := read[adminapi.InboxStats](t, b, "inbox/stats").Items[0].Paused; p != nil {
+				who += p.By + ": " + p.Reason
+			}
+			return who
+		}
+		done := func(verb string, dryRun bool) {
+			status, body := b.change(t, path+verb, dryRun, c.members)
+			require.Equal(t, http.StatusOK, status, string(body))
+			require.JSONEq(t, fmt.Sprintf(`{"dry_run":%t,"count":1,"failed":0}`, dryRun), string(body))
+		}
+		refused := func(verb, code string) {
+			status, body := b.change(t, path+verb, false, c.members)
+			requireProblem(t, status, body, http.StatusConflict, code)
+		}
+		refused("resume", c.code+"_not_paused")
+		done("pause", true)
+		require.Empty(t, paused())
+		done("pause", false)
+		require.Equal(t, "ada: r", paused())
+		refused("pause", c.code+"_paused")
+		done("resume", true)
+		require.Equal(t, "ada: r", paused())
+		done("resume", false)
+		require.Empty(t, paused())
+		var actions []string
+		for _, a := range read[adminapi.Actions](t, b, "audit", adminapi.AuditQuery{Kind: c.kind}).Items {
+			actions = append(actions, a.Verb+" "+a.Subject+": "+a.Before)
+		}
+		require.Equal(t, []string{"pause " + c.subject + ": running", "resume " + c.subject + ": paused by ada"}, actions)
 	}
-	paused := func() *adminapi.RelayPause {
-		return read[adminapi.OutboxStatus](t, b, "outbox/status").Paused
-	}
-	status, body := ask("resume", "false")
-	requireProblem(t, status, body, http.StatusConflict, "relay_not_paused")
-	status, _ = ask("pause", "true")
-	require.Equal(t, http.StatusOK, status)
-	require.Nil(t, paused())
-
-	status, body = ask("pause", "false")
-	require.Equal(t, http.StatusOK, status)
-	require.JSONEq(t, `{"dry_run":false,"count":1,"failed":0}`, string(body))
-	require.Equal(t, "ada: moving", paused().By+": "+paused().Reason)
-	status, body = ask("pause", "false")
-	requireProblem(t, status, body, http.StatusConflict, "relay_paused")
-
-	status, _ = ask("resume", "true")
-	require.Equal(t, http.StatusOK, status)
-	require.NotNil(t, paused())
-	status, _ = ask("resume", "false")
-	require.Equal(t, http.StatusOK, status)
-	require.Nil(t, paused())
-	actions := read[adminapi.Actions](t, b, "audit?kind=outbox")
-	require.Len(t, actions.Items, 2)
-	require.Equal(t, "pause: running", actions.Items[0].Verb+": "+actions.Items[0].Before)
-	require.Equal(t, "resume: paused by ada", actions.Items[1].Verb+": "+actions.Items[1].Before)
+	status, body := b.change(t, "consumers/pause", false, `,"consumer":"b"`)
+	requireProblem(t, status, body, http.StatusNotFound, "consumer_not_found")
 }
 
 func TestARefusalIsConfirmed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	confirm := func(code, dryRun string) (int, []byte) {
-		return b.call(t, "POST", "/admin/v1/outbox/confirm",
-			`{"by":"ada","reason":"restored","dry_run":`+dryRun+`,"code":"`+code+`"}`)
+	confirm := func(code string, dryRun bool) (int, []byte) {
+		return b.change(t, "outbox/confirm", dryRun, `,"code":"`+code+`"`)
 	}
 	refused := func() *adminapi.RelayRefusal {
 		return read[adminapi.OutboxStatus](t, b, "outbox/status").Refused
 	}
-	status, body := confirm("events_unknown", "false")
+	status, body := confirm("events_unknown", false)
 	requireProblem(t, status, body, http.StatusNotFound, "relay_not_refused")
 	require.Nil(t, refused())
 	b.exec(t, `update outbox_cursor set refused = 'events_unknown: 2 records have no row here.'`)
 	require.Equal(t, &adminapi.RelayRefusal{Code: "events_unknown", Text: "2 records have no row here."}, refused())
 
-	status, body = confirm("log_unplaceable", "false")
+	status, body = confirm("log_unplaceable", false)
 	requireProblem(t, status, body, http.StatusConflict, "other_refusal")
 	const note = `"note":"events_unknown: 2 records have no row here. ` +
 		`Mails that this database forgot to have sent go out again."`
-	for _, dryRun := range []string{"true", "false"} {
+	for _, dryRun := range []bool{true, false} {
 		require.False(t, refused().Confirmed)
 		status, body = confirm("events_unknown", dryRun)
 		require.Equal(t, http.StatusOK, status)
-		require.JSONEq(t, `{"dry_run":`+dryRun+`,"count":1,"failed":0,`+note+`}`, string(body))
+		require.JSONEq(t, fmt.Sprintf(`{"dry_run":%t,"count":1,"failed":0,%s}`, dryRun, note), string(body))
 	}
 	require.True(t, refused().Confirmed)
 
-	actions := read[adminapi.Actions](t, b, "audit?kind=outbox&subject=events_unknown")
+	actions := read[adminapi.Actions](t, b, "audit", adminapi.AuditQuery{Subject: "events_unknown"})
 	require.Len(t, actions.Items, 1)
 	done := actions.Items[0]
-	require.Equal(t, []string{"ada", "confirm", "restored", "events_unknown: 2 records have no row here.", "confirmed"},
+	require.Equal(t, []string{"ada", "confirm", "r", "events_unknown: 2 records have no row here.", "confirmed"},
 		[]string{done.By, done.Verb, done.Reason, done.Before, done.After})
 }
 
@@ -88,9 +97,9 @@ func TestLostEventsArePaged(t *testing.T) {
 			now())`, n, fmt.Sprint("e", n), []string{"even", "odd"}[n%2])
 	}
 	var ids []string
-	page := adminapi.LostEvents{Next: "first"}
-	for query := "limit=2"; page.Next != ""; query = "limit=2&after=" + page.Next {
-		page = read[adminapi.LostEvents](t, b, "outbox/lost?"+query)
+	for query, more := (adminapi.LostQuery{Limit: 2}), true; more; more = query.After != "" {
+		page := read[adminapi.LostEvents](t, b, "outbox/lost", query)
+		query.After = page.Next
 		for _, e := range page.Items {
 			ids = append(ids, e.EventID)
 			require.Nil(t, e.Payload)
@@ -98,10 +107,11 @@ func TestLostEventsArePaged(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"e0", "e1", "e2", "e3", "e4"}, ids)
-	odd := read[adminapi.LostEvents](t, b, "outbox/lost?topic=users&key=odd&payload=true").Items
+	query := adminapi.LostQuery{Topic: "users", Key: "odd", Payload: true}
+	odd := read[adminapi.LostEvents](t, b, "outbox/lost", query).Items
 	require.Len(t, odd, 2)
 	require.JSONEq(t, `{"n":1}`, string(odd[0].Payload))
-	b.refuses(t, "GET", "outbox/lost?after=users", "", http.StatusBadRequest, "invalid_parameter")
+	b.refuses(t, "POST", "outbox/lost", `{"after":"users"}`, http.StatusUnprocessableEntity, "invalid_value")
 }
 
 func TestParkedKeysAreCountedBeyondTheList(t *testing.T) {

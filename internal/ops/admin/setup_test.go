@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -127,9 +128,14 @@ func (b *bundle) callAs(t *testing.T, authorization, method, path, body string) 
 	return response.StatusCode, content
 }
 
-func read[T any](t *testing.T, b *bundle, path string) (answer T) {
+// read asks with conditions, if there are some.
+func read[T any](t *testing.T, b *bundle, path string, conditions ...any) (answer T) {
 	t.Helper()
-	status, content := b.call(t, http.MethodGet, "/admin/v1/"+path, "")
+	method, body := http.MethodGet, ""
+	for _, asked := range conditions {
+		method, body = http.MethodPost, text(t, asked)
+	}
+	status, content := b.call(t, method, "/admin/v1/"+path, body)
 	require.Equal(t, http.StatusOK, status, string(content))
 	require.NoError(t, json.Unmarshal(content, &answer))
 	return answer
@@ -140,6 +146,13 @@ func (b *bundle) refuses(t *testing.T, method, path, body string, status int, co
 	given, content := b.operate(t, method, "/admin/v1/"+path, body)
 	requireProblem(t, given, content, status, code)
 	return string(content)
+}
+
+// change has a name and a reason.
+func (b *bundle) change(t *testing.T, path string, dryRun bool, members string) (int, []byte) {
+	t.Helper()
+	body := fmt.Sprintf(`{"by":"ada","reason":"r","dry_run":%t%s}`, dryRun, members)
+	return b.call(t, http.MethodPost, "/admin/v1/"+path, body)
 }
 
 func (b *bundle) exec(t *testing.T, sql string, args ...any) {

@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// With a silent database, metrics and readiness each take seconds.
+// With a silent database, each of the two takes seconds.
 func (s handlers) stations(ctx context.Context, _ nothing) (out adminapi.Stations, err error) {
 	var report service.Readiness
 	var asked sync.WaitGroup

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"example.com/twinbox/internal/audit"
@@ -20,20 +19,19 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// Teller returns what a service's own tables know of an id, or of any text: kind, steps and related ids. It reads by
-// indexes and returns no address, name or payload. The steps need not name the service.
+// Teller returns kind, steps and related ids that a service's own tables know of an id, or of any text. It reads by
+// indexes and returns no address, name or payload.
 type Teller func(ctx context.Context, id string) (adminapi.Story, error)
 
-func (s handlers) story(ctx context.Context, asked adminapi.GetStoryParams) (told adminapi.Story, err error) {
-	id := chi.URLParamFromCtx(ctx, "id")
+func (s handlers) story(ctx context.Context, asked adminapi.StoryQuery) (told adminapi.Story, err error) {
 	if s.Tell != nil {
-		told, err = s.Tell(ctx, id)
+		told, err = s.Tell(ctx, asked.ID)
 	}
 	if err != nil {
 		return told, err
 	}
-	told.ID = id
-	t := &story{handlers: s, Story: told, hint: asked}
+	told.ID = asked.ID
+	t := &story{handlers: s, Story: told, asked: asked}
 	for _, ask := range []func(context.Context) error{
 		t.askOutbox, t.askInbox, t.askLetters, t.askPlace,
 	} {
@@ -47,7 +45,7 @@ func (s handlers) story(ctx context.Context, asked adminapi.GetStoryParams) (tol
 type story struct {
 	handlers
 	adminapi.Story
-	hint adminapi.GetStoryParams
+	asked adminapi.StoryQuery
 }
 
 func (t *story) add(steps ...adminapi.StoryStep) { t.Steps = append(t.Steps, steps...) }
@@ -55,9 +53,8 @@ func (t *story) setKind(kind adminapi.StoryKind) { t.Kind = cmp.Or(t.Kind, kind)
 
 func (t *story) relate(ids ...string) { t.Related = append(t.Related, ids...) }
 
-// askOutbox finds events, and what operators did to their keys since then.
 func (t *story) askOutbox(ctx context.Context) error {
-	found, needsHint, err := readTrace(ctx, t.Pool, t.ID, t.hint)
+	found, needsHint, err := readTrace(ctx, t.Pool, t.asked)
 	if err != nil {
 		return err
 	}
@@ -124,7 +121,6 @@ func traceID(parent string) string {
 	return ""
 }
 
-// The record is a step of its own: several consumers read it.
 func (t *story) askInbox(ctx context.Context) error {
 	found, err := inbox.Lookup(ctx, t.Pool, t.consumerNames(), t.ID)
 	for _, f := range found {

@@ -19,26 +19,27 @@ const (
 
 // The first line makes the answer a 200. An operation that fails before it gets its own status.
 type lines struct {
-	call
+	w       http.ResponseWriter
+	r       *http.Request
 	control *http.ResponseController
 	latest  atomic.Pointer[adminapi.Line]
 	begun   bool
 }
 
-func longChange[R any](operation changing[R]) handler {
-	return func(c call) {
-		asked, err := decode[R](c)
+func longChange[R any](operation changing[R]) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		asked, err := decode[R](w, r)
 		if err != nil {
-			web.WriteProblem(c.w, c.r, err)
+			web.WriteProblem(w, r, err)
 			return
 		}
-		l := &lines{call: c, control: http.NewResponseController(c.w)}
+		l := &lines{w: w, r: r, control: http.NewResponseController(w)}
 		change := changeOf(asked)
 		change.Progress = func(done, total int64) { l.latest.Store(&adminapi.Line{Done: &done, Total: total}) }
 		change.Progress(0, 0)
 		stop := l.keepReporting()
 		defer stop()
-		result, err := operation(c.r.Context(), change, asked)
+		result, err := operation(r.Context(), change, asked)
 		stop()
 		if err == nil {
 			l.write(adminapi.Line{Result: &result})
@@ -48,14 +49,14 @@ func longChange[R any](operation changing[R]) handler {
 			l.write(adminapi.Line{Done: &result.Count}) // it stays done
 		}
 		if !l.begun {
-			web.WriteProblem(c.w, c.r, err)
+			web.WriteProblem(w, r, err)
 			return
 		}
-		l.write(map[string]web.Problem{"problem": web.ProblemOf(c.r, err)})
+		l.write(map[string]web.Problem{"problem": web.ProblemOf(r, err)})
 	}
 }
 
-// keepReporting writes the latest progress, also of a silent operation, until stop.
+// keepReporting writes the latest progress, also of a silent operation.
 func (l *lines) keepReporting() (stop func()) {
 	ctx, cancel := context.WithCancel(l.r.Context())
 	var beats sync.WaitGroup

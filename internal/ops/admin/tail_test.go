@@ -20,7 +20,7 @@ func TestTailSaysWhatBecameOfAnEvent(t *testing.T) {
 	commit(t, o, pool, newEvent("c"))
 
 	h := handlers{Config: Config{Pool: pool}}
-	tail, err := h.tail(t.Context(), adminapi.TailOutboxParams{Limit: 3, Payload: true})
+	tail, err := h.tail(t.Context(), adminapi.OutboxQuery{Limit: 3, Payload: true})
 	require.NoError(t, err)
 	var states []string
 	for _, e := range tail.Items {
@@ -31,7 +31,7 @@ func TestTailSaysWhatBecameOfAnEvent(t *testing.T) {
 	require.Equal(t, `{"n":1}`, string(tail.Items[0].Payload))
 	require.Equal(t, 7, tail.Items[0].Bytes)
 
-	tail, err = h.tail(t.Context(), adminapi.TailOutboxParams{
+	tail, err = h.tail(t.Context(), adminapi.OutboxQuery{
 		Limit: 10, Topic: testTopic, Key: "a", Type: "test.happened.v1",
 	})
 	require.NoError(t, err)
@@ -53,19 +53,19 @@ func TestTailReadsBackwardsInSteps(t *testing.T) {
 	var found []adminapi.OutboxEvent
 	var asked []int64
 	for before := int64(0); ; {
-		page, err := h.tail(t.Context(), adminapi.TailOutboxParams{Type: rare.Type, Limit: 2, Before: before})
+		page, err := h.tail(t.Context(), adminapi.OutboxQuery{Type: rare.Type, Limit: 2, After: before})
 		require.NoError(t, err)
-		asked, found = append(asked, page.Rest), append(page.Items, found...)
-		if before = page.Rest; before == 0 {
+		asked, found = append(asked, page.Next), append(page.Items, found...)
+		if before = page.Next; before == 0 {
 			break
 		}
 	}
 	require.Equal(t, []int64{300_001, 100_001, 0}, asked)
 	require.Len(t, found, 2)
 	require.EqualValues(t, 2, found[0].Position)
-	last, err := h.tail(t.Context(), adminapi.TailOutboxParams{Type: "none", Limit: 2, Before: 501})
+	last, err := h.tail(t.Context(), adminapi.OutboxQuery{Type: "none", Limit: 2, After: 501})
 	require.NoError(t, err)
-	require.Zero(t, last.Rest, "nothing older is kept")
+	require.Zero(t, last.Next, "nothing older is kept")
 
 	rows, err := pool.Query(t.Context(), "explain (analyze, timing off, summary off, costs off) "+tailSQL,
 		"", "", rare.Type, 2, false, int64(499_001), int64(500_001))

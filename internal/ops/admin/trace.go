@@ -18,9 +18,9 @@ import (
 // entry is an event as a story shows it.
 type entry struct {
 	adminapi.OutboxEvent
-	Correlation string // its correlation id, else its own id
-	Causation   string // the event from which it follows; empty: none
-	TraceParent string // W3C Trace Context; empty: none
+	Correlation string // else its own id
+	Causation   string // the event from which it follows, or empty
+	TraceParent string
 }
 
 const tracedColumns = eventColumns + `null::bytea as payload,
@@ -47,40 +47,39 @@ where event_id between $1::text::uuid and $2::text::uuid`
 	givenAt = `select max(added_at) from public.outbox_given_id where event_id = $1::text::uuid`
 )
 
-// noScans forces the summaries. The planner expects them to be useless for a partition that was never analysed.
+// noScans forces the summaries, also for a partition that was never analysed.
 const noScans = `set local enable_seqscan = off; set local enable_indexscan = off; set local enable_indexonlyscan = off;
 set local max_parallel_workers_per_gather = 0; set local jit = off; set local plan_cache_mode = force_custom_plan`
 
 // readTrace returns the events with an id, and the newest 1000 whose key it is or that follow from its event, request
-// or trace. It reads only the blocks where they may be. needsHint reports that only a key or a time can find the event:
-// the id has no time, and the outbox does not know when it was given.
+// or trace. needsHint: the id has no time, and the outbox does not know when it was given.
 func readTrace(
-	ctx context.Context, db audit.Beginner, id string, hint adminapi.GetStoryParams,
+	ctx context.Context, db audit.Beginner, asked adminapi.StoryQuery,
 ) (found []entry, needsHint bool, err error) {
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) (err error) {
 		if _, err := tx.Conn().PgConn().Exec(ctx, noScans).ReadAll(); err != nil {
 			return fmt.Errorf("trace outbox: %w", err)
 		}
-		if parsed, wrong := uuid.Parse(id); wrong == nil {
-			if found, needsHint, err = findByID(ctx, tx, parsed, hint); err != nil {
+		if parsed, wrong := uuid.Parse(asked.ID); wrong == nil {
+			if found, needsHint, err = findByID(ctx, tx, parsed, asked); err != nil {
 				return err
 			}
 		}
-		others, err := listEvents[entry](ctx, tx, tracedByKeyOrCause, id)
+		others, err := listEvents[entry](ctx, tx, tracedByKeyOrCause, asked.ID)
 		found = append(found, others...)
 		return err
 	})
 	return found, needsHint, err
 }
 
-// around allows for different clocks of a process and its database, and for people's memory.
+// around allows for different clocks and for people's memory.
 const around = time.Minute
 
 const neighbours = 10_000
 
 // findByID searches for an id without a time near events whose ids have about the time.
 func findByID(
-	ctx context.Context, tx pgx.Tx, id uuid.UUID, hint adminapi.GetStoryParams,
+	ctx context.Context, tx pgx.Tx, id uuid.UUID, hint adminapi.StoryQuery,
 ) (found []entry, needsHint bool, err error) {
 	if id.Version() == 7 || hint.Key != "" {
 		found, err = listEvents[entry](ctx, tx, tracedByID, id.String(), hint.Key, 0, 0)
@@ -103,7 +102,6 @@ func findByID(
 	if last < first { // no event was added then
 		return nil, false, nil
 	}
-	// The row may be next to the first or the last of them.
 	found, err = listEvents[entry](ctx, tx, tracedByID, id.String(), "", first-neighbours, last+neighbours)
 	return found, false, err
 }

@@ -45,7 +45,7 @@ func TestAnEventIsFoundByItsIDsAndTellsItsState(t *testing.T) {
 	commit(t, o, pool, copied)
 
 	ask := func(id string) []entry {
-		found, _, err := readTrace(t.Context(), pool, id, adminapi.GetStoryParams{})
+		found, _, err := readTrace(t.Context(), pool, adminapi.StoryQuery{ID: id})
 		require.NoError(t, err)
 		return found
 	}
@@ -83,21 +83,22 @@ func TestAnEventOfAForeignID(t *testing.T) {
 	foreign.ID = uuid.NewString()
 	commit(t, o, pool, foreign)
 	addMany(t, o, pool, 20, 5)
-	find := func(hint adminapi.GetStoryParams) int {
-		found, _, err := readTrace(t.Context(), pool, foreign.ID, hint)
+	find := func(hint adminapi.StoryQuery) int {
+		hint.ID = foreign.ID
+		found, _, err := readTrace(t.Context(), pool, hint)
 		require.NoError(t, err)
 		return len(found)
 	}
-	require.Equal(t, 1, find(adminapi.GetStoryParams{}))
+	require.Equal(t, 1, find(adminapi.StoryQuery{}))
 	_, err := pool.Exec(t.Context(), `delete from outbox_given_id`)
 	require.NoError(t, err)
-	_, needsHint, err := readTrace(t.Context(), pool, foreign.ID, adminapi.GetStoryParams{})
+	_, needsHint, err := readTrace(t.Context(), pool, adminapi.StoryQuery{ID: foreign.ID})
 	require.NoError(t, err)
 	require.True(t, needsHint)
-	require.Equal(t, 1, find(adminapi.GetStoryParams{Key: "a"}))
-	require.Equal(t, 0, find(adminapi.GetStoryParams{Key: "b"}))
-	require.Equal(t, 1, find(adminapi.GetStoryParams{At: time.Now()}))
-	require.Equal(t, 0, find(adminapi.GetStoryParams{At: time.Now().Add(-time.Hour)}))
+	require.Equal(t, 1, find(adminapi.StoryQuery{Key: "a"}))
+	require.Equal(t, 0, find(adminapi.StoryQuery{Key: "b"}))
+	require.Equal(t, 1, find(adminapi.StoryQuery{At: time.Now()}))
+	require.Equal(t, 0, find(adminapi.StoryQuery{At: time.Now().Add(-time.Hour)}))
 }
 
 // The table is never analysed.
@@ -141,7 +142,7 @@ from generate_series(1, $1) n`, rows)
 		require.Equal(t, ask.rows, plan.rows, name)
 		require.Less(t, plan.blocks, pages/4, "%s: of %d", name, pages)
 	}
-	found, _, err := readTrace(t.Context(), pool, key, adminapi.GetStoryParams{})
+	found, _, err := readTrace(t.Context(), pool, adminapi.StoryQuery{ID: key})
 	require.NoError(t, err)
 	require.Len(t, found, 3)
 }

@@ -110,7 +110,7 @@ func replay(ctx context.Context, c *change, progress func(int64)) (adminapi.Resu
 }
 
 func release(ctx context.Context, c *change, progress func(int64)) (sum adminapi.Result, err error) {
-	status, err := client.Call[adminapi.OutboxStatus](ctx, c.Service, client.Get("/admin/v1/outbox/status", nil))
+	status, err := client.Call[adminapi.OutboxStatus](ctx, c.Service, client.Get("/admin/v1/outbox/status"))
 	sum.DryRun = c.dryRun
 	if more := status.ParkedKeys - int64(len(status.Parked)); more > 0 {
 		sum.Note = fmt.Sprintf("%d more keys are parked: release again after this.", more)

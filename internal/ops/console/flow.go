@@ -99,7 +99,7 @@ func (f *flow) run(ctx context.Context) error {
 func (w *watched) ask(ctx context.Context) (taken sample) {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	taken.Stations, taken.err = client.Call[adminapi.Stations](ctx, w.Service, client.Get(adminapi.StationsPath, nil))
+	taken.Stations, taken.err = client.Call[adminapi.Stations](ctx, w.Service, client.Get(adminapi.StationsPath))
 	taken.at = time.Now()
 	return taken
 }

@@ -53,12 +53,11 @@ func (c *Console) showDeadLetters(r *http.Request) (content, error) {
 	maps.DeleteFunc(query, func(name string, _ []string) bool { // a link must not fill in the form's other fields
 		return !slices.Contains([]string{"id", "consumer", "code", "type", "key", "after"}, name)
 	})
-	after, _ := strconv.ParseInt(query.Get("after"), 10, 64)
-	found, err := client.Call[adminapi.DeadLetters](r.Context(), s, client.Post("/admin/v1/dead-letters/query",
-		adminapi.DeadLetterQuery{Filter: filter, After: after}))
+	filter.After, _ = strconv.ParseInt(query.Get("after"), 10, 64)
+	found, err := client.Call[adminapi.DeadLetters](r.Context(), s, client.Post("/admin/v1/dead-letters/query", filter))
 	next := ""
-	if found.More && len(found.Items) > 0 {
-		query.Set("after", strconv.FormatInt(found.Items[len(found.Items)-1].ID, 10))
+	if found.Next > 0 {
+		query.Set("after", strconv.FormatInt(found.Next, 10))
 		next = "?" + query.Encode()
 	}
 	query.Del("after")
@@ -73,8 +72,12 @@ func (c *Console) showDeadLetter(r *http.Request) (content, error) {
 		return content{}, err
 	}
 	payload := r.URL.Query().Get("payload") != ""
-	found, err := client.Call[adminapi.DeadLetterDetail](r.Context(), s, client.Get(
-		"/admin/v1/dead-letters/"+url.PathEscape(r.PathValue("id")), adminapi.GetDeadLetterParams{Payload: payload}))
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil {
+		return content{}, missing("there is no such dead letter")
+	}
+	found, err := client.Call[adminapi.DeadLetterDetail](r.Context(), s,
+		client.Post("/admin/v1/dead-letters/show", adminapi.DeadLetterRequest{ID: id, Payload: payload}))
 	data := map[string]any{
 		"Service": s.Name, "Letter": found.Letter, "History": found.History, "Shown": payload, "Back": r.URL.RequestURI(),
 	}
@@ -94,8 +97,8 @@ func pretty(payload []byte) string {
 
 func (c *Console) showMails(r *http.Request) (content, error) {
 	state := adminapi.MailState(r.URL.Query().Get("state"))
-	params := adminapi.ListMailsParams{State: state, After: r.URL.Query().Get("after")}
-	found := slices.DeleteFunc(call[adminapi.Mails](c, r, client.Get("/admin/v1/mails", params)),
+	query := adminapi.MailQuery{State: state, After: r.URL.Query().Get("after")}
+	found := slices.DeleteFunc(call[adminapi.Mails](c, r, client.Post("/admin/v1/mails", query)),
 		func(a client.Answer[adminapi.Mails]) bool {
 			problem, is := errors.AsType[*client.ProblemError](a.Err)
 			return is && problem.Problem.Code == "no_mails"
@@ -108,7 +111,7 @@ func (c *Console) showMails(r *http.Request) (content, error) {
 
 // showLost lists at most a hundred per service.
 func (c *Console) showLost(r *http.Request) (content, error) {
-	found := call[adminapi.LostEvents](c, r, client.Get("/admin/v1/outbox/lost", adminapi.ListLostParams{}))
+	found := call[adminapi.LostEvents](c, r, client.Post("/admin/v1/outbox/lost", adminapi.LostQuery{}))
 	return content{"lost", "Lost events", found}, nil
 }
 
@@ -119,8 +122,7 @@ type deed struct {
 
 func (c *Console) showAudit(r *http.Request) (content, error) {
 	until, _ := time.Parse(time.RFC3339Nano, r.URL.Query().Get("until"))
-	params := adminapi.ListAuditParams{Until: until}
-	found := call[adminapi.Actions](c, r, client.Get("/admin/v1/audit", params))
+	found := call[adminapi.Actions](c, r, client.Post("/admin/v1/audit", adminapi.AuditQuery{Until: until}))
 	var deeds []deed
 	var older time.Time // that of the service whose page ends first
 	for _, a := range found {
@@ -142,7 +144,7 @@ func (c *Console) showAudit(r *http.Request) (content, error) {
 
 func (c *Console) showStory(r *http.Request) (content, error) {
 	id := r.PathValue("id")
-	told, err := client.Story(r.Context(), c.cfg.Services, id, adminapi.GetStoryParams{})
+	told, err := client.Story(r.Context(), c.cfg.Services, adminapi.StoryQuery{ID: id})
 	return content{"story", "Story of " + id, map[string]any{
 		"ID": id, "Kind": string(told.Kind), "Steps": stepsOf(told.Steps), "Picture": pictureOf(told.Steps),
 		"Related": told.Related, "Note": told.Note, "Err": err,

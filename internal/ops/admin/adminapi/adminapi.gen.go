@@ -167,6 +167,9 @@ type Actions struct {
 	More bool `json:"more"`
 }
 
+// AuditQuery defines model for AuditQuery.
+type AuditQuery = audit.Filter
+
 // By The operator's name, for the audit; not verified.
 type By = string
 
@@ -215,8 +218,8 @@ type ConsumerRequest struct {
 type ConsumerStats struct {
 	Consumer string `json:"consumer"`
 
-	// Dead Dead letters that wait, without the parked ones.
-	Dead int64 `json:"dead"`
+	// Dead Dead letters that wait, without the parked ones, up to 100,000; absent while it is not known.
+	Dead *int64 `json:"dead,omitempty"`
 
 	// LagRecords Records on the log that wait for the consumer, in all partitions; absent while it is not known.
 	LagRecords *int64 `json:"lag_records,omitempty"`
@@ -227,8 +230,8 @@ type ConsumerStats struct {
 	// Outcomes Deliveries to this process since its start, by what became of them.
 	Outcomes map[string]int64 `json:"outcomes"`
 
-	// Parked Events that wait behind one of these.
-	Parked int64 `json:"parked"`
+	// Parked Events that wait behind one of these, likewise.
+	Parked *int64 `json:"parked,omitempty"`
 
 	// Paused That an operator has paused the consumer; absent while it is not paused.
 	Paused *ConsumerPause `json:"paused,omitempty"`
@@ -257,21 +260,21 @@ type DeadLetterGroups struct {
 	More bool `json:"more"`
 }
 
-// DeadLetterQuery defines model for DeadLetterQuery.
-type DeadLetterQuery struct {
-	// After The id of the last one seen, 0 at first.
-	After int64 `json:"after"`
+// DeadLetterQuery A page has 1000 dead letters at most.
+type DeadLetterQuery = deadletters.Filter
 
-	// Filter What is set must all hold; a page has 1000 dead letters at most.
-	Filter deadletters.Filter `json:"filter"`
+// DeadLetterRequest defines model for DeadLetterRequest.
+type DeadLetterRequest struct {
+	ID int64 `json:"id"`
+
+	// Payload Whether to show payload and headers, which may hold personal data.
+	Payload bool `json:"payload,omitempty,omitzero"`
 }
 
 // DeadLetters defines model for DeadLetters.
 type DeadLetters struct {
 	Items []DeadLetter `json:"items"`
-
-	// More The filter picks more than are here.
-	More bool `json:"more"`
+	Next  int64        `json:"next,omitempty,omitzero"`
 }
 
 // DiscardRequest defines model for DiscardRequest.
@@ -299,6 +302,7 @@ type EditRequest struct {
 
 	// Headers Each takes the place of all headers of its name, or is added.
 	Headers []Header `json:"headers,omitempty,omitzero"`
+	ID      int64    `json:"id"`
 	Payload []byte   `json:"payload,omitempty,omitzero"`
 
 	// Reason Why. For the audit.
@@ -310,6 +314,22 @@ type Failure = audit.Failure
 
 // Header defines model for Header.
 type Header = deadletters.Header
+
+// HistoryQuery defines model for HistoryQuery.
+type HistoryQuery struct {
+	// Consumer Default: all of the service.
+	Consumer Text `json:"consumer,omitempty,omitzero"`
+
+	// Limit Default: 100.
+	Limit Limit `json:"limit,omitempty,omitzero"`
+
+	// Since The time inside the id, or when an event without one was processed.
+	Since Time   `json:"since,omitempty,omitzero"`
+	Type  string `json:"type"`
+
+	// Until As `since`, excluded.
+	Until Time `json:"until,omitempty,omitzero"`
+}
 
 // InboxEvent defines model for InboxEvent.
 type InboxEvent struct {
@@ -363,6 +383,9 @@ type InboxStats struct {
 	StartedAt time.Time `json:"started_at"`
 }
 
+// Limit Default: 100.
+type Limit = int
+
 // Line One of its members.
 type Line struct {
 	// Done How many so far.
@@ -374,11 +397,34 @@ type Line struct {
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
+// LookupQuery defines model for LookupQuery.
+type LookupQuery struct {
+	EventID string `json:"event_id"`
+}
+
 // LostEvent defines model for LostEvent.
 type LostEvent = relay.LostEvent
 
 // LostEvents defines model for LostEvents.
 type LostEvents = relay.LostPage
+
+// LostQuery defines model for LostQuery.
+type LostQuery struct {
+	// After A condition on a text. One without a letter would be none.
+	After Text `json:"after,omitempty,omitzero"`
+
+	// Key A condition on a text. One without a letter would be none.
+	Key Text `json:"key,omitempty,omitzero"`
+
+	// Limit Default: 100.
+	Limit Limit `json:"limit,omitempty,omitzero"`
+
+	// Payload Whether to show payloads, which may hold personal data. Then a page ends after 8 MiB of them.
+	Payload bool `json:"payload,omitempty,omitzero"`
+
+	// Topic A condition on a text. One without a letter would be none.
+	Topic Text `json:"topic,omitempty,omitzero"`
+}
 
 // Mail defines model for Mail.
 type Mail struct {
@@ -399,6 +445,33 @@ type Mail struct {
 	UserID string `json:"user_id"`
 }
 
+// MailQuery defines model for MailQuery.
+type MailQuery struct {
+	// After A UUID in lower case.
+	After UUID `json:"after,omitempty,omitzero"`
+
+	// EventID A condition on a text. One without a letter would be none.
+	EventID Text `json:"event_id,omitempty,omitzero"`
+
+	// Limit Default: 100.
+	Limit Limit `json:"limit,omitempty,omitzero"`
+
+	// Recipient Whether to show addresses, which are personal data.
+	Recipient bool `json:"recipient,omitempty,omitzero"`
+
+	// Since A moment, RFC 3339. The zero of programs (year 1) is refused, it would be no condition.
+	Since Time `json:"since,omitempty,omitzero"`
+
+	// State A state, or `open`: uncertain or failed.
+	State MailState `json:"state,omitempty,omitzero"`
+
+	// Until A moment, RFC 3339. The zero of programs (year 1) is refused, it would be no condition.
+	Until Time `json:"until,omitempty,omitzero"`
+
+	// UserID A UUID in lower case.
+	UserID UUID `json:"user_id,omitempty,omitzero"`
+}
+
 // MailRequest defines model for MailRequest.
 type MailRequest struct {
 	// By The operator's name, for the audit; not verified.
@@ -416,9 +489,7 @@ type MailState string
 // Mails defines model for Mails.
 type Mails struct {
 	Items []Mail `json:"items"`
-
-	// More The filter picks more than are here.
-	More bool `json:"more"`
+	Next  string `json:"next,omitempty,omitzero"`
 }
 
 // OutboxEvent defines model for OutboxEvent.
@@ -447,8 +518,29 @@ type OutboxEventState string
 type OutboxEvents struct {
 	Items []OutboxEvent `json:"items"`
 
-	// Rest Fewer than `limit` were found among the 200,000 positions that one request looks at, and older events are kept: ask again with this `before`.
-	Rest int64 `json:"rest,omitempty,omitzero"`
+	// Next Fewer than `limit` were found among the 200,000 positions that one request looks at, and older events are kept.
+	Next int64 `json:"next,omitempty,omitzero"`
+}
+
+// OutboxQuery defines model for OutboxQuery.
+type OutboxQuery struct {
+	// After Older events than that of this position. Default: the newest.
+	After int64 `json:"after,omitempty,omitzero"`
+
+	// Key A condition on a text. One without a letter would be none.
+	Key Text `json:"key,omitempty,omitzero"`
+
+	// Limit Default: 100.
+	Limit Limit `json:"limit,omitempty,omitzero"`
+
+	// Payload Whether to show payloads, which may hold personal data: the newest ones, up to 8 MiB.
+	Payload bool `json:"payload,omitempty,omitzero"`
+
+	// Topic A condition on a text. One without a letter would be none.
+	Topic Text `json:"topic,omitempty,omitzero"`
+
+	// Type A condition on a text. One without a letter would be none.
+	Type Text `json:"type,omitempty,omitzero"`
 }
 
 // OutboxStatus defines model for OutboxStatus.
@@ -581,16 +673,23 @@ type ScheduledEvents struct {
 	More bool `json:"more"`
 }
 
+// ScheduledQuery defines model for ScheduledQuery.
+type ScheduledQuery struct {
+	// Key A condition on a text. One without a letter would be none.
+	Key Text `json:"key,omitempty,omitzero"`
+
+	// Limit Default: 100.
+	Limit Limit `json:"limit,omitempty,omitzero"`
+
+	// Topic A condition on a text. One without a letter would be none.
+	Topic Text `json:"topic,omitempty,omitzero"`
+}
+
 // Service defines model for Service.
 type Service struct {
-	Consumers []string `json:"consumers"`
-
 	// Environment Where it runs, as its ENVIRONMENT says.
 	Environment string `json:"environment"`
-
-	// Mails Whether it sends mails.
-	Mails bool   `json:"mails"`
-	Name  string `json:"name"`
+	Name        string `json:"name"`
 }
 
 // Station defines model for Station.
@@ -664,6 +763,18 @@ type Story struct {
 // StoryKind Absent where this service knows nothing of the id; `key` of one whose events it knows, and no more.
 type StoryKind string
 
+// StoryQuery defines model for StoryQuery.
+type StoryQuery struct {
+	// At About when the event was added, within a minute.
+	At Time `json:"at,omitempty,omitzero"`
+
+	// ID Of a user (or another key of events), an event, a request, a trace, or a mail; a dead letter as SERVICE/ID; a record as TOPIC[PARTITION]@OFFSET; or a mail address, which only the service with the account knows.
+	ID string `json:"id"`
+
+	// Key The key of the event that is looked for.
+	Key Text `json:"key,omitempty,omitzero"`
+}
+
 // StoryStep defines model for StoryStep.
 type StoryStep struct {
 	At time.Time `json:"at"`
@@ -730,121 +841,11 @@ type Topics struct {
 // UUID A UUID in lower case.
 type UUID = string
 
-// DeadLetterID defines model for DeadLetterID.
-type DeadLetterID = int64
-
-// Limit defines model for Limit.
-type Limit = int
-
-// Payload defines model for Payload.
-type Payload = bool
-
 // Done defines model for Done.
 type Done = Result
 
-// ListAuditParams defines parameters for ListAudit.
-type ListAuditParams struct {
-	// By Who did it.
-	By Text `form:"by,omitempty" json:"by,omitempty,omitzero"`
-
-	// Verb What was done, such as replay or discard.
-	Verb Text       `form:"verb,omitempty" json:"verb,omitempty,omitzero"`
-	Kind ActionKind `form:"kind,omitempty" json:"kind,omitempty,omitzero"`
-
-	// Subject The id of what was touched.
-	Subject Text `form:"subject,omitempty" json:"subject,omitempty,omitzero"`
-	Since   Time `form:"since,omitempty" json:"since,omitempty,omitzero"`
-
-	// Until Excluded.
-	Until Time  `form:"until,omitempty" json:"until,omitempty,omitzero"`
-	Limit Limit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-}
-
-// GetDeadLetterParams defines parameters for GetDeadLetter.
-type GetDeadLetterParams struct {
-	// Payload Whether to show payloads, which may hold personal data; of many events the newest ones, up to 8 MiB.
-	Payload Payload `form:"payload,omitempty" json:"payload,omitempty,omitzero"`
-}
-
-// LookupInboxEventParams defines parameters for LookupInboxEvent.
-type LookupInboxEventParams struct {
-	EventID string `form:"event_id" json:"event_id"`
-}
-
-// GetInboxHistoryParams defines parameters for GetInboxHistory.
-type GetInboxHistoryParams struct {
-	Type string `form:"type" json:"type"`
-
-	// Consumer Default: all of the service.
-	Consumer Text `form:"consumer,omitempty" json:"consumer,omitempty,omitzero"`
-
-	// Since The time inside the id, or when an event without one was processed.
-	Since Time `form:"since,omitempty" json:"since,omitempty,omitzero"`
-
-	// Until As `since`, excluded.
-	Until Time  `form:"until,omitempty" json:"until,omitempty,omitzero"`
-	Limit Limit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-}
-
-// ListMailsParams defines parameters for ListMails.
-type ListMailsParams struct {
-	// State A state, or `open`: uncertain or failed.
-	State   MailState `form:"state,omitempty" json:"state,omitempty,omitzero"`
-	UserID  UUID      `form:"user_id,omitempty" json:"user_id,omitempty,omitzero"`
-	EventID Text      `form:"event_id,omitempty" json:"event_id,omitempty,omitzero"`
-	Since   Time      `form:"since,omitempty" json:"since,omitempty,omitzero"`
-	Until   Time      `form:"until,omitempty" json:"until,omitempty,omitzero"`
-
-	// Recipient Whether to show addresses, which are personal data.
-	Recipient bool `form:"recipient,omitempty" json:"recipient,omitempty,omitzero"`
-
-	// After The id of the last one seen.
-	After UUID  `form:"after,omitempty" json:"after,omitempty,omitzero"`
-	Limit Limit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-}
-
-// TailOutboxParams defines parameters for TailOutbox.
-type TailOutboxParams struct {
-	Topic Text `form:"topic,omitempty" json:"topic,omitempty,omitzero"`
-	Key   Text `form:"key,omitempty" json:"key,omitempty,omitzero"`
-	Type  Text `form:"type,omitempty" json:"type,omitempty,omitzero"`
-
-	// Before Below this position. Default the newest.
-	Before int64 `form:"before,omitempty" json:"before,omitempty,omitzero"`
-
-	// Payload Whether to show payloads, which may hold personal data; of many events the newest ones, up to 8 MiB.
-	Payload Payload `form:"payload,omitempty" json:"payload,omitempty,omitzero"`
-	Limit   Limit   `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-}
-
-// ListLostParams defines parameters for ListLost.
-type ListLostParams struct {
-	Topic Text `form:"topic,omitempty" json:"topic,omitempty,omitzero"`
-	Key   Text `form:"key,omitempty" json:"key,omitempty,omitzero"`
-
-	// After The `next` of the page before.
-	After Text `form:"after,omitempty" json:"after,omitempty,omitzero"`
-
-	// Payload Whether to show payloads, which may hold personal data. Then a page ends after 8 MiB of them.
-	Payload bool  `form:"payload,omitempty" json:"payload,omitempty,omitzero"`
-	Limit   Limit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-}
-
-// ListScheduledParams defines parameters for ListScheduled.
-type ListScheduledParams struct {
-	Topic Text  `form:"topic,omitempty" json:"topic,omitempty,omitzero"`
-	Key   Text  `form:"key,omitempty" json:"key,omitempty,omitzero"`
-	Limit Limit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-}
-
-// GetStoryParams defines parameters for GetStory.
-type GetStoryParams struct {
-	// Key The key of the event that is looked for.
-	Key Text `form:"key,omitempty" json:"key,omitempty,omitzero"`
-
-	// At About when the event was added, within a minute.
-	At Time `form:"at,omitempty" json:"at,omitempty,omitzero"`
-}
+// ListAuditJSONRequestBody defines body for ListAudit for application/json ContentType.
+type ListAuditJSONRequestBody = AuditQuery
 
 // PauseConsumerJSONRequestBody defines body for PauseConsumer for application/json ContentType.
 type PauseConsumerJSONRequestBody = ConsumerRequest
@@ -855,6 +856,9 @@ type ResumeConsumerJSONRequestBody = ConsumerRequest
 // DiscardDeadLettersJSONRequestBody defines body for DiscardDeadLetters for application/json ContentType.
 type DiscardDeadLettersJSONRequestBody = DiscardRequest
 
+// EditDeadLetterJSONRequestBody defines body for EditDeadLetter for application/json ContentType.
+type EditDeadLetterJSONRequestBody = EditRequest
+
 // GroupDeadLettersJSONRequestBody defines body for GroupDeadLetters for application/json ContentType.
 type GroupDeadLettersJSONRequestBody = DeadLetterFilter
 
@@ -864,8 +868,17 @@ type QueryDeadLettersJSONRequestBody = DeadLetterQuery
 // ReplayDeadLettersJSONRequestBody defines body for ReplayDeadLetters for application/json ContentType.
 type ReplayDeadLettersJSONRequestBody = ReplayRequest
 
-// EditDeadLetterJSONRequestBody defines body for EditDeadLetter for application/json ContentType.
-type EditDeadLetterJSONRequestBody = EditRequest
+// GetDeadLetterJSONRequestBody defines body for GetDeadLetter for application/json ContentType.
+type GetDeadLetterJSONRequestBody = DeadLetterRequest
+
+// LookupInboxEventJSONRequestBody defines body for LookupInboxEvent for application/json ContentType.
+type LookupInboxEventJSONRequestBody = LookupQuery
+
+// GetInboxHistoryJSONRequestBody defines body for GetInboxHistory for application/json ContentType.
+type GetInboxHistoryJSONRequestBody = HistoryQuery
+
+// ListMailsJSONRequestBody defines body for ListMails for application/json ContentType.
+type ListMailsJSONRequestBody = MailQuery
 
 // MarkMailsSentJSONRequestBody defines body for MarkMailsSent for application/json ContentType.
 type MarkMailsSentJSONRequestBody = MailRequest
@@ -875,6 +888,12 @@ type RetryMailsJSONRequestBody = MailRequest
 
 // ConfirmRefusalJSONRequestBody defines body for ConfirmRefusal for application/json ContentType.
 type ConfirmRefusalJSONRequestBody = ConfirmRequest
+
+// TailOutboxJSONRequestBody defines body for TailOutbox for application/json ContentType.
+type TailOutboxJSONRequestBody = OutboxQuery
+
+// ListLostJSONRequestBody defines body for ListLost for application/json ContentType.
+type ListLostJSONRequestBody = LostQuery
 
 // PauseRelayJSONRequestBody defines body for PauseRelay for application/json ContentType.
 type PauseRelayJSONRequestBody = RelayRequest
@@ -888,5 +907,11 @@ type RepublishOutboxJSONRequestBody = RepublishRequest
 // ResumeRelayJSONRequestBody defines body for ResumeRelay for application/json ContentType.
 type ResumeRelayJSONRequestBody = RelayRequest
 
+// ListScheduledJSONRequestBody defines body for ListScheduled for application/json ContentType.
+type ListScheduledJSONRequestBody = ScheduledQuery
+
 // CancelScheduledJSONRequestBody defines body for CancelScheduled for application/json ContentType.
 type CancelScheduledJSONRequestBody = CancelScheduledRequest
+
+// GetStoryJSONRequestBody defines body for GetStory for application/json ContentType.
+type GetStoryJSONRequestBody = StoryQuery

@@ -18,7 +18,7 @@ const Owed = "owed"
 
 func station(s StoryStep) int { return slices.Index(stations, s.Station) }
 
-// clock returns the first station with this step's clock. Inbox and dead letters share one.
+// Inbox and dead letters share a clock.
 func clock(s StoryStep) int {
 	if s.Station == StoryStepStationDeadLetter {
 		return slices.Index(stations, StoryStepStationInbox)

@@ -29,7 +29,7 @@ func TestAnAnswerWithoutAnEndIsCutOff(t *testing.T) {
 	defer server.Close()
 	service, err := New("customer", server.URL, "token")
 	require.NoError(t, err)
-	ask := Get("/admin/v1/service", nil)
+	ask := Get("/admin/v1/service")
 	_, err = Stream(t.Context(), service, func(int64, int64) {}, ask)
 	require.ErrorIs(t, err, ErrCutOff)
 	require.Less(t, <-sent, 2*maxAnswerBytes)

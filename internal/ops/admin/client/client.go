@@ -4,6 +4,7 @@ package client
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,11 +23,11 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
-// Service calls one service's operations. It is safe for concurrent use. Every request names the service: a different
-// one at the address refuses it.
+// Service calls one service's operations. A different service at the address refuses them. It is safe for concurrent
+// use.
 type Service struct {
 	Name string
-	// Environment, if set before the first call, is the required one: a service of a different environment refuses.
+	// Environment, if set before the first call, is required: a service of a different one refuses.
 	Environment string
 
 	addr, base, token string
@@ -54,7 +54,7 @@ func New(name, addr, token string) (*Service, error) {
 	}, nil
 }
 
-// newTransport uses no proxy: it must not see the token. Without the limit, an address behind a firewall takes minutes.
+// newTransport uses no proxy, which would see the token. An address behind a firewall would take minutes.
 func newTransport(limit time.Duration) *http.Transport {
 	return &http.Transport{
 		DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: limit}).DialContext, TLSHandshakeTimeout: limit,
@@ -158,9 +158,14 @@ func Stream(
 }
 
 func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
-	request, err := r.build(ctx, s.base)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.Name, err)
+	var body []byte
+	var err error
+	if r.method == http.MethodPost {
+		body, err = json.Marshal(r.body)
+	}
+	request, wrong := http.NewRequestWithContext(ctx, r.method, s.base+r.path, bytes.NewReader(body))
+	if err = cmp.Or(err, wrong); err != nil {
+		return nil, fmt.Errorf("%s: make request: %w", s.Name, err)
 	}
 	request.Header.Set("Authorization", "Bearer "+s.token)
 	request.Header.Set("Content-Type", "application/json")
@@ -175,18 +180,18 @@ func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 		}
 		return nil, s.noAnswer(err)
 	}
-	// Without the header, a 200 is the page of any web server, and a 404 may mean that the service lacks the operation.
+	// Without the header, any web server answers.
 	own := response.Header.Get("Twinbox-Service") == s.Name
 	if response.StatusCode == http.StatusOK && own {
 		return response.Body, nil
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err != nil {
 		return nil, s.noAnswer(err)
 	}
 	refused := &ProblemError{Service: s.Name}
-	err = json.Unmarshal(body, &refused.Problem)
+	err = json.Unmarshal(answer, &refused.Problem)
 	status := response.StatusCode
 	isOther := !own && (status == http.StatusOK || status == http.StatusNotFound)
 	if isOther || err != nil || refused.Problem.Code == "" {
@@ -196,49 +201,22 @@ func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 	return nil, refused
 }
 
-// URL returns the URL of a path of the listener.
+// URL returns that of a path.
 func (s *Service) URL(path string) string { return s.base + path }
 
 // Request is a call of one operation of api/admin.yaml.
 type Request struct {
 	method, path string
-	members      any
+	body         any // as JSON
 }
 
-// Get requests the path. Params is the operation's struct of parameters; nil: none.
-func Get(path string, params any) Request { return Request{http.MethodGet, path, params} }
+// Get asks a question without conditions.
+func Get(path string) Request { return Request{http.MethodGet, path, nil} }
 
-// Post sends the body as JSON.
+// Post asks a question with conditions, or changes something.
 func Post(path string, body any) Request { return Request{http.MethodPost, path, body} }
 
-// Parameters have their JSON names.
-func (r Request) build(ctx context.Context, base string) (*http.Request, error) {
-	encoded, err := json.Marshal(r.members)
-	if err != nil {
-		return nil, fmt.Errorf("encode request: %w", err)
-	}
-	if r.method == http.MethodPost {
-		return http.NewRequestWithContext(ctx, r.method, base+r.path, bytes.NewReader(encoded))
-	}
-	var params map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(encoded))
-	decoder.UseNumber()
-	if err := decoder.Decode(&params); err != nil {
-		return nil, fmt.Errorf("encode parameters: %w", err)
-	}
-	query := url.Values{}
-	for name, value := range params {
-		query.Set(name, fmt.Sprint(value))
-	}
-	request, err := http.NewRequestWithContext(ctx, r.method, base+r.path, nil)
-	if err == nil {
-		request.URL.RawQuery = query.Encode()
-	}
-	return request, err
-}
-
-// OperatorsFile is where a dev stack stores its [Operators], while it runs and after a kill. It holds the token, so
-// only its owner may read it.
+// OperatorsFile is where a dev stack stores its [Operators]. It holds the token, so only its owner may read it.
 const OperatorsFile = "operators.json"
 
 // Operators is the content of [OperatorsFile].

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/url"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -23,24 +22,22 @@ const noteCut = "There is more than is shown: ask for one of the related ids."
 // Story asks the services about an id and about the ids that they name, and joins the answers in the order of time.
 // Without steps, no service knows the id. The error names services that did not answer; the story has the others'
 // steps. Related are the ids that it did not follow.
-func Story(
-	ctx context.Context, services []*Service, id string, params adminapi.GetStoryParams,
-) (adminapi.Story, error) {
-	told := adminapi.Story{ID: id, Steps: []adminapi.StoryStep{}, Related: []string{}}
+func Story(ctx context.Context, services []*Service, first adminapi.StoryQuery) (adminapi.Story, error) {
+	told := adminapi.Story{ID: first.ID, Steps: []adminapi.StoryStep{}, Related: []string{}}
 	var failed []error
 	services = slices.Clone(services)
-	asked, next := []string{}, []string{id}
-	for len(next) > 0 {
-		asked = append(asked, next...)
-		for _, a := range Ask(services, func(s *Service) ([]adminapi.Story, error) {
-			return askStories(ctx, s, next, params)
-		}) {
+	asked := []string{}
+	for next := []adminapi.StoryQuery{first}; len(next) > 0; {
+		for _, query := range next {
+			asked = append(asked, query.ID)
+		}
+		for _, a := range Ask(services, func(s *Service) ([]adminapi.Story, error) { return askStories(ctx, s, next) }) {
 			if a.Err != nil { // it is not asked again
 				failed = append(failed, a.Err)
 				services = slices.DeleteFunc(services, func(s *Service) bool { return s.Name == a.Service })
 			}
 			for _, answer := range a.Value {
-				if answer.ID == id {
+				if answer.ID == first.ID {
 					if told.Kind == "" || told.Kind == adminapi.StoryKindKey { // another service may know the key
 						told.Kind = cmp.Or(answer.Kind, told.Kind)
 					}
@@ -50,13 +47,15 @@ func Story(
 				told.Related = append(told.Related, answer.Related...)
 			}
 		}
-		params = adminapi.GetStoryParams{} // the hints are about the first id
 		slices.Sort(told.Related)
 		told.Related = slices.DeleteFunc(slices.Compact(told.Related), func(related string) bool {
 			return slices.Contains(asked, related)
 		})
-		followed := min(len(told.Related), maxFollowed-len(asked))
-		next, told.Related = told.Related[:followed], told.Related[followed:]
+		next = nil
+		for len(told.Related) > 0 && len(asked)+len(next) < maxFollowed {
+			next = append(next, adminapi.StoryQuery{ID: told.Related[0]})
+			told.Related = told.Related[1:]
+		}
 	}
 	if len(told.Related) > 0 {
 		told.Note = noteCut
@@ -66,15 +65,13 @@ func Story(
 }
 
 // askStories also returns the answers before an error.
-func askStories(
-	ctx context.Context, s *Service, ids []string, params adminapi.GetStoryParams,
-) ([]adminapi.Story, error) {
-	stories := make([]adminapi.Story, len(ids))
+func askStories(ctx context.Context, s *Service, queries []adminapi.StoryQuery) ([]adminapi.Story, error) {
+	stories := make([]adminapi.Story, len(queries))
 	var all errgroup.Group
 	all.SetLimit(askedAtOnce)
-	for i, id := range ids {
+	for i, query := range queries {
 		all.Go(func() (err error) {
-			stories[i], err = Call[adminapi.Story](ctx, s, Get("/admin/v1/story/"+url.PathEscape(id), params))
+			stories[i], err = Call[adminapi.Story](ctx, s, Post("/admin/v1/story", query))
 			return err
 		})
 	}

@@ -366,7 +366,7 @@ const (
 
 func (s *system) edit(t *testing.T, payload, reason string) {
 	t.Helper()
-	s.operate(t, "dead-letters/1/edit", fmt.Sprintf(`{"by":"ada","reason":%q,"dry_run":false,"payload":%q}`, reason,
+	s.operate(t, "dead-letters/edit", fmt.Sprintf(`{"id":1,"by":"ada","reason":%q,"dry_run":false,"payload":%q}`, reason,
 		base64.StdEncoding.EncodeToString([]byte(payload))))
 }
 

@@ -15,7 +15,7 @@ type traceCommand struct {
 }
 
 func (c *traceCommand) Run(ctx context.Context, to *streams, services []*client.Service) error {
-	story, err := client.Story(ctx, services, c.ID, adminapi.GetStoryParams{Key: c.Key, At: c.At.Time})
+	story, err := client.Story(ctx, services, adminapi.StoryQuery{ID: c.ID, Key: c.Key, At: c.At.Time})
 	switch {
 	case len(story.Steps) == 0 && err != nil:
 		return err
@@ -35,24 +35,4 @@ func (c *traceCommand) Run(ctx context.Context, to *streams, services []*client.
 		to.say("This is a part of the story: a service did not answer.")
 	}
 	return err
-}
-
-type auditList struct {
-	Listing
-	Window
-
-	By      string `json:"by,omitempty" help:"Done by this operator." env:"-" aliases:"operator" placeholder:"NAME"`
-	Verb    string `json:"verb,omitempty" help:"This operation, such as replay, edit, discard, republish, retry." env:"-" aliases:"operation" placeholder:"NAME"`
-	Kind    string `json:"kind,omitempty" help:"Of these, such as dead_letter, mail, outbox_key, consumer or scheduled_event." env:"-" placeholder:"NAME"`
-	Subject string `json:"subject,omitempty" help:"On this subject: a dead letter such as customer/17, a mail, or a key as topic/key." env:"-" placeholder:"ID"`
-	Limit   int    `json:"limit" default:"100" help:"The newest of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
-}
-
-func (c *auditList) Run(ctx context.Context, to *streams, services []*client.Service) error {
-	asked := values(c)
-	if s, id, err := parseID(c.Subject, services); err == nil {
-		services = []*client.Service{s}
-		asked["subject"], asked["kind"] = id, cmp.Or(c.Kind, "dead_letter")
-	}
-	return c.show(ctx, to, services, listings["audit"], asked)
 }

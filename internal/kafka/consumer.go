@@ -28,12 +28,10 @@ type Handler func(ctx context.Context, batch []*message.Message) (handled int, e
 // Consumer is a member of a consumer group: watermill-kafka's Subscriber, which hands over many messages at a time.
 //
 // Guaranteed: the messages of a partition come by offset, to one call at a time. An offset is committed only when it
-// and all before it were handled; the rest comes again after a pause. Every record is handed over, with any content.
-// When a partition moves or the member stops, the running call may finish for DrainTimeout; a lost membership cancels
-// it.
+// and all before it were handled; the rest comes again after a pause. When a partition moves or the member stops, the
+// running call may finish for DrainTimeout; a lost membership cancels it.
 //
-// Not guaranteed: that a message is handled once. A damaged batch stops the partitions of its broker. A panic of the
-// handler is not caught.
+// Not guaranteed: that a message is handled once. A damaged batch stops the partitions of its broker.
 type Consumer struct {
 	cfg    ConsumerConfig
 	handle Handler
@@ -120,7 +118,7 @@ func (c *Consumer) subscribe(ctx context.Context) error {
 	strategies[0] = watchedStrategy{strategies[0].(cooperative), c}
 	subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
 		Brokers: c.cfg.Brokers, ConsumerGroup: c.cfg.Group, Unmarshaler: Marshaler{}, OverwriteSaramaConfig: settings,
-		ReconnectRetrySleep: c.cfg.Backoff, Tracer: &claimHook{consumer: c, end: end},
+		ReconnectRetrySleep: c.cfg.Backoff, Tracer: &groupHandler{consumer: c, end: end},
 	}, troubleLog{consumer: c})
 	if err != nil {
 		return err
@@ -173,26 +171,6 @@ func (c *Consumer) leaveGroup() error {
 	})
 }
 
-// claimHook replaces watermill-kafka's handler of claims, for one connection. The next one ends the subscription, since
-// watermill-kafka keeps a goroutine of each connection until then.
-type claimHook struct {
-	wkafka.SaramaTracer // nil: a subscriber with a group calls no other method of it
-	consumer            *Consumer
-	isUsed              bool
-	end                 context.CancelFunc
-}
-
-// WrapConsumerGroupHandler is called at each connect, even right after a refusal.
-func (h *claimHook) WrapConsumerGroupHandler(sarama.ConsumerGroupHandler) sarama.ConsumerGroupHandler {
-	if h.isUsed {
-		h.end()
-	} else {
-		h.isUsed = true
-		h.consumer.joins.wait(h.consumer.ctx)
-	}
-	return &groupHandler{consumer: h.consumer}
-}
-
 // joinPauses slows down a group that refuses its member or ends its sessions early.
 type joinPauses struct {
 	pauses failure.Backoff
@@ -211,19 +189,34 @@ func (j *joinPauses) wait(ctx context.Context) {
 	j.began = time.Now()
 }
 
-// groupHandler serves the sessions of one connection.
+// groupHandler replaces watermill-kafka's handler of claims, for one connection. The next one ends the subscription,
+// since watermill-kafka keeps a goroutine of each connection until then.
 type groupHandler struct {
-	consumer *Consumer
-	again    bool
+	wkafka.SaramaTracer // nil: a subscriber with a group calls no other method of it
+	consumer            *Consumer
+	end                 context.CancelFunc // of the subscription
+	isConnected         bool
+	hasJoined           bool // the group, before
+}
+
+// WrapConsumerGroupHandler is called at each connect, even right after a refusal.
+func (h *groupHandler) WrapConsumerGroupHandler(sarama.ConsumerGroupHandler) sarama.ConsumerGroupHandler {
+	if h.isConnected {
+		h.end()
+	} else {
+		h.isConnected = true
+		h.consumer.joins.wait(h.consumer.ctx)
+	}
+	return h
 }
 
 // Setup implements [sarama.ConsumerGroupHandler].
 func (h *groupHandler) Setup(sarama.ConsumerGroupSession) error {
 	c := h.consumer
-	if h.again {
+	if h.hasJoined {
 		c.joins.wait(c.ctx)
 	}
-	h.again = true
+	h.hasJoined = true
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.joined, c.last = time.Now(), nil

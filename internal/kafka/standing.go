@@ -54,17 +54,11 @@ func (p *claim) end(err error, handled int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state.Handling = time.Time{}
-	if handled > 0 {
+	p.state.Failure = err
+	if err == nil || handled > 0 {
 		p.state.Failing = time.Time{}
 	}
-	p.fail(err)
-}
-
-func (p *claim) fail(err error) {
-	switch p.state.Failure = err; {
-	case err == nil:
-		p.state.Failing = time.Time{}
-	case p.state.Failing.IsZero():
+	if err != nil && p.state.Failing.IsZero() {
 		p.state.Failing = time.Now()
 	}
 }
@@ -76,13 +70,6 @@ func Pausing(ctx context.Context, err error) (resumed func()) {
 	if !ok {
 		return func() {}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.state.Handling = time.Time{}
-	p.fail(err)
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.state.Handling = time.Now()
-	}
+	p.end(err, 0)
+	return p.begin
 }

@@ -303,9 +303,7 @@ func TestSettingsThatCannotHold(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"heartbeat too slow":      {Settings: Settings{Lease: time.Second, Heartbeat: time.Second}},
 		"pauses the wrong way":    {Settings: Settings{RetryMin: time.Minute, RetryMax: time.Second}},
-		"no such policy":          {Settings: Settings{OnUncertain: "hope"}},
 		"effect outlives a lease": {Settings: Settings{Lease: time.Second}, Timeout: time.Second},
-		"effect takes no time":    {Timeout: -time.Second},
 	} {
 		cfg.Handler, cfg.Pool, cfg.Settings = "test", b.pool, filled(cfg.Settings)
 		_, err := New(cfg)

@@ -43,11 +43,9 @@ const (
 )
 
 // Healthy fails when every claim has failed for 30 s, until a claim succeeds.
-func (r *Runner) Healthy(context.Context) error { return r.failingFor(longestFailure) }
-
-func (r *Runner) failingFor(limit time.Duration) error {
+func (r *Runner) Healthy(context.Context) error {
 	f := r.failing.Load()
-	if f == nil || time.Since(f.since) < limit {
+	if f == nil || time.Since(f.since) < longestFailure {
 		return nil
 	}
 	return fmt.Errorf("no row can be claimed for %s: %w", time.Since(f.since).Round(time.Second), f.err)

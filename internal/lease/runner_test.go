@@ -296,11 +296,12 @@ func TestARunnerThatCannotClaimIsNotHealthy(t *testing.T) {
 	r := b.leases
 	b.run(t, r, Effect{Do: begin})
 	b.exec(t, `alter table lease rename to lease_gone`)
-	testkit.Until(t, func() bool { return r.failingFor(0) != nil })
-	require.ErrorContains(t, r.failingFor(0), `relation "lease" does not exist`)
+	testkit.Until(t, func() bool { return r.failing.Load() != nil })
 	require.NoError(t, r.Healthy(t.Context()), "a moment is nothing")
+	r.failing.Store(&claimFailure{time.Now().Add(-longestFailure), r.failing.Load().err})
+	require.ErrorContains(t, r.Healthy(t.Context()), `relation "lease" does not exist`)
 	b.exec(t, `alter table lease_gone rename to lease`)
-	testkit.Until(t, func() bool { return r.failingFor(0) == nil })
+	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 	b.add(t, "e1")
 	b.await(t, "e1", Done)
 }

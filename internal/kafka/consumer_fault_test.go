@@ -17,7 +17,6 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -77,37 +76,6 @@ func TestAnUndecodableRecordStopsNothing(t *testing.T) {
 	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, newEvent("a", 1)))
 	l := listen(t, fast(brokers, kafkatest.Group(t)), topic)
 	require.Equal(t, []string{"", "", "", "", "a-1"}, read(t, l, 5))
-}
-
-func TestEveryCompressionIsRead(t *testing.T) {
-	t.Parallel()
-	brokers := kafkatest.Brokers(t)
-	topic := kafkatest.Topic(t, brokers, 1)
-	codecs := []sarama.CompressionCodec{
-		sarama.CompressionGZIP, sarama.CompressionSnappy, sarama.CompressionLZ4, sarama.CompressionZSTD,
-	}
-	for _, codec := range codecs {
-		producer := rawProducer(t, brokers, func(cfg *sarama.Config) { cfg.Producer.Compression = codec })
-		_, _, err := producer.SendMessage(&sarama.ProducerMessage{
-			Topic: topic, Headers: []sarama.RecordHeader{{Key: []byte("ce_id"), Value: []byte(codec.String())}},
-		})
-		require.NoError(t, err)
-	}
-	l := listen(t, fast(brokers, kafkatest.Group(t)), topic)
-	require.Equal(t, []string{"gzip", "snappy", "lz4", "zstd"}, read(t, l, len(codecs)))
-}
-
-func TestAbortedTransactionsAreNotDelivered(t *testing.T) {
-	t.Parallel()
-	brokers := kafkatest.Brokers(t)
-	topic := kafkatest.Topic(t, brokers, 1)
-	producer, send := transactional(t, brokers, topic)
-	send(producer.AbortTxn)
-	send(producer.CommitTxn)
-	msg := receive(t, listen(t, fast(brokers, kafkatest.Group(t)), topic).messages)
-	origin, _ := event.OriginFrom(msg.Context())
-	require.EqualValues(t, 2, origin.Offset, "0 is aborted, 1 says so")
-	msg.Ack()
 }
 
 func TestAPartitionWhoseOffsetIsGoneIsNotRead(t *testing.T) {
@@ -279,21 +247,6 @@ func TestALostSessionCancelsHandlersAtOnce(t *testing.T) {
 	require.ErrorContains(t, receive(t, afterDone(working.Context())), "partition lost")
 	working.Nack()
 	require.Equal(t, ids, read(t, l, 2), "it comes again to the partition's next owner")
-}
-
-func TestCommitsThatFailAreTriedAgain(t *testing.T) {
-	t.Parallel()
-	cluster, brokers := kafkatest.Fake(t)
-	topic, ids := published(t, brokers, 3)
-	cfg := fast(brokers, kafkatest.Group(t))
-	failing := cluster.Fault(kfake.Fault{
-		Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorLoadInProgress, Count: 3,
-	})
-	l := listen(t, cfg, topic)
-	require.Equal(t, ids, read(t, l, 3))
-	require.NoError(t, failing.Wait(t.Context(), 3))
-	require.NoError(t, l.Close())
-	require.EqualValues(t, 3, committed(t, brokers, cfg.Group, topic))
 }
 
 // A broker that takes a request and never answers is asked again, although joining a group may take longer.

@@ -2,16 +2,38 @@ package kafka_test
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
 
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/testkit"
 )
+
+type wrappingListener struct {
+	net.Listener
+	wrap func(net.Conn) net.Conn
+}
+
+func (l wrappingListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return l.wrap(conn), nil
+}
+
+func wrapConnections(wrap func(net.Conn) net.Conn) kfake.Opt {
+	return kfake.ListenFn(func(network, address string) (net.Listener, error) {
+		listener, err := new(net.ListenConfig).Listen(context.Background(), network, address)
+		return wrappingListener{listener, wrap}, err
+	})
+}
 
 // As a bad disk, after the broker's check.
 type rottenConn struct {

@@ -3,11 +3,7 @@ package kafka_test
 import (
 	"testing"
 
-	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
-
-	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
@@ -93,30 +89,4 @@ func TestTransactionMarksAreNoLag(t *testing.T) {
 	require.Equal(t, kafka.Lag{Topic: topic}, behind(t, brokers, group, topic))
 	require.NoError(t, producer.CommitTxn())
 	awaitBehind(t, brokers, group, topic, 2)
-}
-
-func TestLagOfARefusedGroupIsAnError(t *testing.T) {
-	t.Parallel()
-	const topic = "guarded"
-	root := guarded(t, topic, "g", map[kmsg.ACLResourceType][]kmsg.ACLOperation{
-		kmsg.ACLResourceTypeTopic: {kmsg.ACLOperationRead},
-	})
-	root.User = app
-	_, err := kafka.ReadLag(t.Context(), root, "g", topic, nil)
-	require.ErrorIs(t, err, sarama.ErrGroupAuthorizationFailed)
-}
-
-func TestLagOfPartitionsWithSeveralLeaders(t *testing.T) {
-	t.Parallel()
-	cluster, brokers := kafkatest.Fake(t, kfake.NumBrokers(2), kfake.SeedTopics(2, "spread"))
-	for partition := range int32(2) {
-		require.NoError(t, cluster.MoveTopicPartition("spread", partition, partition))
-	}
-	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish("spread", events(40, keys(20)...)...))
-	lags, err := kafka.ReadLag(t.Context(), kafka.Config{Brokers: brokers}, "g", "spread", nil)
-	require.NoError(t, err)
-	require.Len(t, lags, 2)
-	require.EqualValues(t, 40, lags[0].Records+lags[1].Records)
-	require.Positive(t, lags[0].Records)
-	require.Positive(t, lags[1].Records)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
-
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/twinbox/internal/kafka"
@@ -38,19 +37,6 @@ func unsent(t testing.TB, err error, msgs []*message.Message) []*message.Message
 	}
 	require.Len(t, left, len(failed))
 	return left
-}
-
-func TestPublishWritesEveryKeyInOrder(t *testing.T) {
-	t.Parallel()
-	brokers := kafkatest.Brokers(t)
-	topic := kafkatest.Topic(t, brokers, 4)
-	publisher := newPublisher(t, kafka.Config{Brokers: brokers, MaxMessageBytes: 2000}) // several batches
-	msgs := events(200, keys(20)...)
-
-	require.NoError(t, publisher.Publish(topic, msgs[:120]...))
-	require.NoError(t, publisher.Publish(topic, msgs[120:]...))
-	require.NoError(t, publisher.Publish(topic))
-	require.Equal(t, sent(msgs...), logOf(t, brokers, topic, len(msgs)))
 }
 
 func TestConcurrentCallsAreAllAnswered(t *testing.T) {

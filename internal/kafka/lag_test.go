@@ -33,9 +33,8 @@ func TestLagIsWhatWaits(t *testing.T) {
 	require.EqualValues(t, 5, lag.Records, "nothing was ever consumed")
 	require.Positive(t, lag.Age)
 
-	cfg := fast(brokers, group)
-	l := listen(t, cfg, topic)
-	require.Equal(t, ids[:1], read(t, l, 1))
+	m := join(t, singles(brokers, group), topic)
+	require.Equal(t, ids[:1], m.read(t, 1))
 	awaitBehind(t, brokers, group, topic, 4)
 	standing := behind(t, brokers, group, topic)
 	testkit.Until(t, func() bool {
@@ -43,7 +42,7 @@ func TestLagIsWhatWaits(t *testing.T) {
 		require.EqualValues(t, 4, now.Records)
 		return now.Age > standing.Age
 	}, "the age of what waits grows while the consumer stands")
-	require.NoError(t, l.Close())
+	m.close()
 
 	deleteRecords(t, brokers, topic, 3)
 	require.EqualValues(t, 2, behind(t, brokers, group, topic).Records, "what was deleted waits no more")
@@ -81,8 +80,7 @@ func TestTransactionMarksAreNoLag(t *testing.T) {
 	producer, send := transactional(t, brokers, topic)
 	send(producer.CommitTxn)
 	awaitBehind(t, brokers, group, topic, 2) // the record, and the mark that the broker writes after its answer
-	l := listen(t, fast(brokers, group), topic)
-	receive(t, l.messages).Ack()
+	join(t, singles(brokers, group), topic).read(t, 1)
 	awaitBehind(t, brokers, group, topic, 0)
 	send(producer.AbortTxn)
 	send(func() error { return nil }) // it stays open

@@ -25,31 +25,31 @@ func TestAHandlerMayFinishDuringARebalance(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
 	topic, msgs := fill(t, brokers, 40)
-	cfg := fast(brokers, kafkatest.Group(t))
+	cfg := singles(brokers, kafkatest.Group(t))
 	cfg.DrainTimeout, cfg.RebalanceTimeout = kafkatest.Patience, 3*kafkatest.Patience
-	first := listen(t, cfg, topic)
-	working := map[int32]*message.Message{}
+	first := join(t, cfg, topic)
+	working := map[int32]call{}
 	for range 2 { // one of each partition
-		msg := receive(t, first.messages)
-		working[partitionOf(t, msg)] = msg
+		c := receive(t, first.calls)
+		working[c.place().Partition] = c
 	}
 	require.Len(t, working, 2)
 
-	second := listen(t, cfg, topic)
+	second := join(t, cfg, topic)
 	awaitWithheld(t, brokers, cfg.Group)
 	require.Empty(t, second.Standings(), "the partition moved under a handler's feet")
-	for _, msg := range working {
-		require.NoError(t, msg.Context().Err())
-		require.True(t, msg.Ack())
+	for _, c := range working {
+		require.NoError(t, c.ctx.Err())
+		c.ack()
 	}
 	seen, handled := map[string]int{}, map[int32]int64{0: 1, 1: 1}
 	var moved int32
 	for lost := false; !lost; { // until it learns of the loss, the first member reads more
 		select {
-		case msg := <-first.messages:
-			seen[msg.UUID]++
-			handled[partitionOf(t, msg)]++
-			msg.Ack()
+		case c := <-first.calls:
+			seen[c.ids()[0]]++
+			handled[c.place().Partition]++
+			c.ack()
 		case moved = <-first.lost:
 			lost = true
 		case <-time.After(kafkatest.Patience):
@@ -61,19 +61,19 @@ func TestAHandlerMayFinishDuringARebalance(t *testing.T) {
 	require.Equal(t, handled[moved], committedOf(t, brokers, cfg.Group, topic, moved), "behind the last acknowledged one")
 
 	for len(seen) < len(msgs)-2 {
-		var msg *message.Message
+		var c call
 		select {
-		case msg = <-first.messages:
-		case msg = <-second.messages:
+		case c = <-first.calls:
+		case c = <-second.calls:
 		case <-time.After(kafkatest.Patience):
 			require.FailNow(t, "messages are missing")
 		}
-		seen[msg.UUID]++
-		require.Equal(t, 1, seen[msg.UUID], "handled twice")
-		msg.Ack()
+		seen[c.ids()[0]]++
+		require.Equal(t, 1, seen[c.ids()[0]], "handled twice")
+		c.ack()
 	}
-	for _, msg := range working {
-		require.NotContains(t, seen, msg.UUID)
+	for _, c := range working {
+		require.NotContains(t, seen, c.ids()[0])
 	}
 }
 

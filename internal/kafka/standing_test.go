@@ -22,15 +22,14 @@ func TestAHandlerThatKeepsFailingIsUnhealthyAndGoesOn(t *testing.T) {
 	topic, _ := published(t, brokers, 1)
 	cfg := batches(brokers, kafkatest.Group(t))
 	cfg.Backoff, cfg.UnhealthyAfter = time.Millisecond, 300*time.Millisecond
-	handle, calls := byHand()
-	r := consume(t, cfg, topic, handle)
-	receive(t, calls).reply <- result{0, errDown}
+	r := join(t, cfg, topic)
+	receive(t, r.calls).nack(errDown)
 	require.NoError(t, r.Healthy(t.Context()), "not at once")
 	for !errors.Is(r.Healthy(t.Context()), errDown) {
-		receive(t, calls).reply <- result{0, errDown}
+		receive(t, r.calls).nack(errDown)
 	}
 	require.Empty(t, r.ended)
-	receive(t, calls).reply <- result{1, nil}
+	receive(t, r.calls).ack()
 	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 }
 
@@ -45,7 +44,7 @@ func TestAHandlerThatPausesTellsOfIt(t *testing.T) {
 		calls <- ctx
 		<-returned
 		return len(batch), nil
-	})
+	}, nil)
 	ctx := receive(t, calls)
 	handling := func() bool { return !r.Standings()[0].Handling.IsZero() }
 	require.True(t, handling())

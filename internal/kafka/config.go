@@ -89,7 +89,7 @@ func (c Config) Client() *sarama.Config {
 //	Metadata.Retry.Max   the search for a leader blocks other partitions
 //	Producer.Timeout     the socket fails before the broker reports late replicas
 //	Partitioner          a Java producer puts a key elsewhere
-//	Compression          more bytes; zstd halves the rate (BenchmarkPublish)
+//	Compression          more bytes; zstd halves the rate
 //	MaxMessageBytes      the broker refuses what the client accepted
 func (c Config) Producer() *sarama.Config {
 	c = c.WithDefaults()

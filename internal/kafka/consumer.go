@@ -28,8 +28,9 @@ type Handler func(ctx context.Context, batch []*message.Message) (handled int, e
 // Consumer is a member of a consumer group: watermill-kafka's Subscriber, which hands over many messages at a time.
 //
 // Guaranteed: the messages of a partition come by offset, to one call at a time. An offset is committed only when it
-// and all before it were handled; the rest comes again after a pause. When a partition moves or the member stops, the
-// running call may finish for DrainTimeout; a lost membership cancels it.
+// and all before it were handled; the rest comes again after a pause. Every record is handed over, with any content.
+// When a partition moves or the member stops, the running call may finish for DrainTimeout; a lost membership cancels
+// it.
 //
 // Not guaranteed: that a message is handled once. A damaged batch stops the partitions of its broker.
 type Consumer struct {
@@ -57,7 +58,7 @@ type Consumer struct {
 var (
 	// ErrFenced ends [Consumer.Run]: another process uses the same [ConsumerConfig.InstanceID].
 	ErrFenced = errors.New("another member has taken the instance id")
-	// ErrOffsetGone is why a partition is not read: its next records were removed from the log. An operator decides
+	// ErrOffsetGone is why a partition is not read: its next records were removed. An operator decides
 	// (kafka-consumer-groups --reset-offsets).
 	ErrOffsetGone = errors.New("the committed offset is not on the log")
 
@@ -77,8 +78,8 @@ func NewConsumer(cfg ConsumerConfig, handle Handler, log *slog.Logger) (*Consume
 	}, nil
 }
 
-// Run consumes the topic until ctx ends. Then it lets running calls end, commits, leaves the group and returns nil. It
-// retries after failures; only [ErrFenced] ends it. Handlers see the values of ctx. Call it once.
+// Run consumes the topic until ctx ends. Then it lets running calls end, commits, leaves the group and returns nil.
+// Only [ErrFenced] ends it earlier. Handlers see the values of ctx. Call it once.
 func (c *Consumer) Run(ctx context.Context, topic string) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -158,7 +159,7 @@ func (c *Consumer) awaitLeft(left <-chan struct{}) error {
 	}
 }
 
-// leaveGroup does what sarama does only without an instance id. Otherwise partitions wait for the session's end.
+// leaveGroup does what sarama does only without an instance id.
 func (c *Consumer) leaveGroup() error {
 	if c.cfg.InstanceID == "" {
 		return nil
@@ -341,8 +342,7 @@ func (c *Consumer) Standings() []Standing {
 	return standings
 }
 
-// Healthy returns why the member consumes nothing: Run does not run, it never joined its group, or it has been out of
-// the group, refused or failing too long.
+// Healthy returns why the member consumes nothing: it has been out of its group, refused or failing for too long.
 func (c *Consumer) Healthy(context.Context) error {
 	if err := c.isMember(); err != nil {
 		return err

@@ -21,11 +21,11 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Publisher is watermill-kafka's Publisher, called for many keys at a time, so that sarama can make batches. It
-// connects on first use and is safe for concurrent use.
+// Publisher is watermill-kafka's Publisher, called for many keys at a time, so that sarama makes batches. It connects
+// on first use and is safe for concurrent use.
 //
-// Guaranteed: the messages of a key are on the log in the order of the call. After a failure the later ones of its key
-// are not sent. An acknowledged message is on all in-sync replicas. A message that the broker refuses fails alone.
+// Guaranteed: a key's messages are on the log in the order of the call. After a failure the later ones of its key are
+// not sent. An acknowledged message is on all in-sync replicas. A message that the broker refuses fails alone.
 //
 // Not guaranteed: that a message is written once.
 type Publisher struct {
@@ -61,15 +61,15 @@ func (p *Publisher) Publish(topic string, msgs ...*message.Message) error {
 	return p.PublishContext(context.Background(), topic, msgs...)
 }
 
-// PublishContext is [Publisher.Publish] that also returns when ctx ends. An unsent message, or one whose answer is only
-// slow, has not failed: its error has a method Unfinished that returns true.
+// PublishContext is [Publisher.Publish] that also returns when ctx ends. The error of an unsent message, or of one
+// whose answer is only slow, has a method Unfinished that returns true.
 func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
 	_, err := p.PublishAcked(ctx, topic, msgs...)
 	return err
 }
 
 // PublishAcked is [Publisher.PublishContext] that also puts each acknowledged record's place into its message's
-// context, as an [event.Origin]. repeated reports that the client sent a batch again: a record may be on the log twice.
+// context, as an [event.Origin]. repeated reports that a record may be on the log twice.
 func (p *Publisher) PublishAcked(
 	ctx context.Context, topic string, msgs ...*message.Message,
 ) (repeated bool, err error) {
@@ -129,8 +129,8 @@ type connection struct {
 	tookNothing atomic.Bool  // in the last call
 }
 
-// connect returns the connection for one call, which ends with inUse.RUnlock. One without success in its last call is
-// replaced when it is idle, since sarama would wait ten seconds; its late batches must not follow newer ones.
+// connect returns the connection for one call, which ends with inUse.RUnlock. It replaces an idle one whose last call
+// failed, since sarama would wait ten seconds. Late batches of the old one must not follow newer ones.
 func (p *Publisher) connect(ctx context.Context) (*connection, error) {
 	p.connecting.Lock()
 	defer p.connecting.Unlock()
@@ -190,8 +190,7 @@ func (p *Publisher) askForProducerID() (err error) {
 	return producer.Close()
 }
 
-// Close waits for running sends and closes the connections. Calls that wait return [ErrClosed]. A second call does
-// nothing.
+// Close waits for running sends and closes the connection. Other messages fail with [ErrClosed].
 func (p *Publisher) Close() error {
 	p.stop()
 	p.connecting.Lock()

@@ -22,8 +22,8 @@ type Topic struct {
 }
 
 // EnsureTopics creates missing topics and waits up to RequestTimeout for the leaders of each. An existing topic keeps
-// its retention and partitions. The broker sets the times of records: by a producer's wrong clock, retention would
-// delete them early. It tries every topic and returns all errors. Processes may call it concurrently.
+// its retention and partitions. In each the broker sets the times of records: by a producer's wrong clock, retention
+// would delete them early. It returns all errors. Processes may call it concurrently.
 func EnsureTopics(ctx context.Context, cfg Config, topics ...Topic) error {
 	return Ask(ctx, cfg, "ensure topics", func(c Cluster) error {
 		var problems []error

@@ -64,7 +64,7 @@ func TestAStaleClaimChangesNothing(t *testing.T) {
 
 			ctx := t.Context()
 			requireStale(t, first.Begin(ctx))
-			requireStale(t, first.Renew(ctx))
+			requireStale(t, first.renew(ctx))
 			b.leases.cfg.Effect.Done = func(context.Context, pgx.Tx, *Claim, time.Time) error {
 				t.Error("the event of an effect that was not recorded")
 				return nil
@@ -95,7 +95,7 @@ func TestAHeartbeatKeepsALease(t *testing.T) {
 	b.add(t, "e1")
 	c := b.claim(t)
 	b.expire(t)
-	require.NoError(t, c.Renew(t.Context()))
+	require.NoError(t, c.renew(t.Context()))
 	b.sweep(t)
 	b.requireNoneDue(t)
 	require.NoError(t, c.Begin(t.Context()))

@@ -137,7 +137,7 @@ func (c *Claim) keep(ctx context.Context, lose context.CancelCauseFunc) {
 	pause := c.runner.cfg.Settings.Heartbeat
 	for failure.Sleep(ctx, pause) == nil {
 		renewing, cancel := context.WithTimeout(context.WithoutCancel(ctx), pause)
-		err := c.Renew(renewing)
+		err := c.renew(renewing)
 		cancel()
 		if errors.Is(err, ErrStale) {
 			lose(err)

@@ -21,8 +21,8 @@ const (
 	Resend = "resend" // try again: at least once
 )
 
-// Settings are the settings of one handler. internal/config reads the tags. A zero Heartbeat is a third of the lease, a
-// zero Retention forever.
+// Settings are the settings of one handler, read by internal/config. A zero Heartbeat is a third of the lease, a zero
+// Retention forever.
 type Settings struct {
 	Workers     int           `env:"WORKERS" envDefault:"4" min:"1" max:"100" doc:"effects carried out side by side"`
 	Lease       time.Duration `env:"LEASE" envDefault:"1m" min:"100ms" max:"1h" doc:"how long a claimed row is its claimant's without a heartbeat"`

@@ -115,7 +115,7 @@ func (r *Runner) carryOut(ctx context.Context, c *Claim) (result string) {
 	ctx, finished := context.WithCancel(ctx)
 	attempting, lose := context.WithCancelCause(ctx)
 	var heartbeats sync.WaitGroup
-	heartbeats.Go(func() { c.keep(ctx, lose) })
+	heartbeats.Go(func() { c.sendHeartbeats(ctx, lose) })
 	defer heartbeats.Wait()
 	defer finished()
 
@@ -133,7 +133,7 @@ func (r *Runner) carryOut(ctx context.Context, c *Claim) (result string) {
 	return o.result
 }
 
-func (c *Claim) keep(ctx context.Context, lose context.CancelCauseFunc) {
+func (c *Claim) sendHeartbeats(ctx context.Context, lose context.CancelCauseFunc) {
 	pause := c.runner.cfg.Settings.Heartbeat
 	for failure.Sleep(ctx, pause) == nil {
 		renewing, cancel := context.WithTimeout(context.WithoutCancel(ctx), pause)

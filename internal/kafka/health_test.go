@@ -3,11 +3,14 @@ package kafka_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
@@ -60,4 +63,19 @@ func TestAHandlerThatPausesTellsOfIt(t *testing.T) {
 	require.NoError(t, r.Healthy(t.Context()), "another one went well")
 	kafka.Pausing(t.Context(), errDown)() // outside a call: no effect
 	close(returned)
+}
+
+func TestARefusingPartitionIsReported(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic, _ := published(t, brokers, 1)
+	refuse(cluster, -1, kerr.KafkaStorageError, kmsg.Fetch)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.UnhealthyAfter = 300 * time.Millisecond
+	m := join(t, cfg, topic)
+	testkit.Until(t, func() bool {
+		err := m.Healthy(t.Context())
+		return err != nil && strings.Contains(err.Error(), topic+"/0: cannot be read")
+	})
+	require.ErrorContains(t, m.Healthy(t.Context()), "kafka_56")
 }

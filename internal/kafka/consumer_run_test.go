@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestRunDrainsAndCommitsWhatTheHandlerStillDoes(t *testing.T) {
@@ -46,13 +48,17 @@ func TestConsumersChurn(t *testing.T) {
 	const rounds, each = 4, 100
 	msgs := events(rounds*each, keys(30)...)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
-	record := &record{byKey: map[string][]string{}, want: len(msgs), all: make(chan struct{}), seen: map[string]bool{}}
+	var mu sync.Mutex
+	byKey, seen := map[string][]string{}, map[string]bool{}
 	handle := func(_ context.Context, batch []*message.Message) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		for i, msg := range batch {
 			if i > 0 && len(msg.UUID)%7 == i%7 {
 				return i, errors.New("in the middle")
 			}
-			record.add(msg)
+			key := msg.Metadata["record_key"]
+			byKey[key], seen[msg.UUID] = append(byKey[key], msg.UUID), true
 		}
 		return len(batch), nil
 	}
@@ -64,9 +70,13 @@ func TestConsumersChurn(t *testing.T) {
 		guest.awaitPartition(t)
 		guest.close()
 	}
-	receive(t, record.all)
+	testkit.Until(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(seen) == len(msgs)
+	})
 	keeper.close()
-	requireOrder(t, msgs, record.byKey)
+	requireOrder(t, msgs, byKey)
 }
 
 func TestALostPartitionCancelsTheBatch(t *testing.T) {

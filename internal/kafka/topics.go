@@ -120,14 +120,13 @@ func (c Cluster) describe(topic string) (s TopicState, err error) {
 	}
 	asked := []*sarama.ConfigResource{{Type: sarama.TopicResource, Name: topic}}
 	found, err := c.admin.DescribeConfigs(asked, sarama.DescribeConfigsOptions{})
-	if err == nil && len(found) != 1 {
-		err = sarama.ErrIncompleteResponse
-	}
-	if err == nil && found[0].ErrorCode != sarama.ErrNoError {
-		err = found[0].ErrorCode
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return s, err
+	case len(found) != 1:
+		return s, sarama.ErrIncompleteResponse
+	case found[0].ErrorCode != sarama.ErrNoError:
+		return s, found[0].ErrorCode
 	}
 	values := map[string]string{}
 	for _, setting := range found[0].Configs {

@@ -79,11 +79,12 @@ func (p *Publisher) PublishAcked(
 	ctx, cancel := context.WithTimeoutCause(ctx, p.cfg.PublishTimeout, ErrTimeout)
 	defer cancel()
 	c := &call{
-		topic: topic, msgs: msgs, places: make([]event.Origin, len(msgs)),
+		topic: topic, msgs: msgs, copies: make([]*message.Message, len(msgs)), places: make([]event.Origin, len(msgs)),
 		results: slices.Repeat([]error{errWaiting}, len(msgs)),
 	}
 	for i, msg := range msgs {
-		msg.SetContext(context.WithValue(msg.Context(), placeKey{}, &c.places[i]))
+		c.copies[i] = &message.Message{UUID: msg.UUID, Metadata: msg.Metadata, Payload: msg.Payload}
+		c.copies[i].SetContext(context.WithValue(msg.Context(), placeKey{}, &c.places[i]))
 	}
 	before := p.repeats.Load()
 	sent := make(chan error, 1)
@@ -211,7 +212,8 @@ func (p *Publisher) Close() error {
 type call struct {
 	topic  string
 	msgs   []*message.Message
-	places []event.Origin // of the records of acknowledged messages
+	copies []*message.Message // to send: the next call may send the same messages
+	places []event.Origin     // of the records of acknowledged messages
 
 	mu       sync.Mutex
 	results  []error // of each message; nil: acknowledged
@@ -242,7 +244,7 @@ func (c *call) sendKey(conn *connection, isOpen func() bool, indexes []int, areA
 		if !isOpen() || !c.note(i, errUnderWay) {
 			return nil
 		}
-		err := conn.Publish(c.topic, c.msgs[i])
+		err := conn.Publish(c.topic, c.copies[i])
 		switch {
 		case err == nil:
 			c.note(i, nil)

@@ -213,7 +213,7 @@ func goroutinesOf(t *testing.T, group, function string) (n int) {
 	return n
 }
 
-func TestTheBrokerIsAwayAtTheStartAndInBetween(t *testing.T) {
+func TestABrokerThatIsAwayAtTheStartIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	start := restartable(t)
 	cluster, brokers := start()

@@ -129,7 +129,7 @@ func checkTime(value any) error {
 }
 
 // Validate returns a [*ContractError] for an unknown type, a payload that is not JSON (UTF-8, each member once) or does
-// not fit its schema, another aggregate than the envelope's, or a broken rule of [Ruled]. It allows unknown members.
+// not fit its schema, another aggregate than the envelope's, or a broken rule of [Ruled].
 func (c *Checker) Validate(e Event) error {
 	known, ok := c.events[e.Type]
 	if !ok {

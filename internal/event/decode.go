@@ -52,10 +52,8 @@ var (
 	Latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// FromMessage reads the envelope of a message, not its payload. Other headers become extensions, byte for byte. Without
-// ce_time, the time is that of the record, else the current one.
-//
-// The error is a [*ContractError]. The event then has the readable parts.
+// FromMessage reads the envelope of a message, not its payload. Without ce_time, the time is that of the record, else
+// the current one. The error is a [*ContractError]; the event then has the readable parts.
 func FromMessage(m *message.Message) (Event, error) {
 	e := Event{
 		ID:         cmp.Or(m.Metadata[HeaderID], m.UUID),

@@ -100,7 +100,7 @@ type Declaration struct {
 	Source     string // ce_source
 	DataSchema string // ce_dataschema: the schema's $id
 
-	// Name is the payload type's name. Payload is [Definition.Decode] for untyped code. [Define] sets both.
+	// Name is the payload type's name, Payload [Definition.Decode] for untyped code. [Define] sets both.
 	Name    string
 	Payload func(Event) (any, error)
 }
@@ -112,8 +112,8 @@ func Define[T any](d Declaration) Definition[T] {
 	return Definition[T]{d}
 }
 
-// New makes an event about the aggregate key, at its version (0: the key's next) and business time. The outbox adds id
-// and cause.
+// New makes an event about the aggregate key, at its version (0: the next) and business time. The outbox adds id and
+// cause.
 func (d Definition[T]) New(key string, version int64, at time.Time, payload T) (Event, error) {
 	return d.Declaration.New(key, version, at, payload)
 }
@@ -130,8 +130,8 @@ func (d Declaration) New(key string, version int64, at time.Time, payload any) (
 	}, nil
 }
 
-// Decode reads the payload of an event. It ignores unknown members and compares names letter by letter: encoding/json
-// lets an unchecked "NAME" overwrite a checked "name". The error has no values.
+// Decode reads an event's payload. It ignores unknown members and compares names letter by letter: encoding/json lets
+// an unchecked "NAME" overwrite a checked "name". The error has no values.
 func (d Definition[T]) Decode(e Event) (T, error) {
 	var payload T
 	if err := json.Unmarshal(e.Data, &payload); err != nil {

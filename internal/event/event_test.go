@@ -49,19 +49,6 @@ func TestAnEventSurvivesTheMessage(t *testing.T) {
 	}
 }
 
-func TestMessageCarriesTheBinaryModeHeaders(t *testing.T) {
-	t.Parallel()
-	m := sample().Message()
-	require.Equal(t, "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b", m.UUID)
-	require.Equal(t, message.Metadata{
-		"ce_source": "/test", "ce_type": "com.example.test.v1", "ce_specversion": "1.0",
-		"ce_time": "2026-01-02T03:04:05.6789Z", "ce_subject": "key-1", "ce_aggregateversion": "7",
-		"ce_dataschema": "https://example.com/schema.json", "content-type": "application/json",
-		"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-		"record_key":  "key-1",
-	}, m.Metadata)
-}
-
 func TestFromMessageNamesWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	set := func(name, value string) func(*message.Message) {

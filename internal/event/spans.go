@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Spans makes the spans of events, named as OpenTelemetry does (v1.44). A nil Spans makes none.
+// Spans makes the spans of events, named as in OpenTelemetry 1.44. A nil Spans makes none.
 //
 //	create   PRODUCER  an event, in the trace of its cause; the event carries this span
 //	send     CLIENT    a call of the relay, linked to its events, in a trace of its own

@@ -2,11 +2,9 @@ package failure_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -71,38 +69,29 @@ func TestOnARealConnection(t *testing.T) {
 
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
-	server, socket := localServer(t) // another process may take a closed TCP port
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: socket})
-	require.NoError(t, err)
+	connect := func(ctx context.Context, dial pgconn.DialFunc) failure.Verdict {
+		cfg, err := pgx.ParseConfig("postgres://u@127.0.0.1/d")
+		require.NoError(t, err)
+		cfg.DialFunc = dial
+		_, err = pgx.ConnectConfig(ctx, cfg)
+		return failure.Examine(err)
+	}
+	silent := func(context.Context, string, string) (net.Conn, error) {
+		client, server := net.Pipe()
+		t.Cleanup(func() { _ = server.Close() })
+		return client, nil
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = pgx.Connect(ctx, server)
-	require.Equal(t, failure.Transient, failure.Classify(err), "%v", err)
+	require.Equal(t, failure.Transient, connect(ctx, silent).Class)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = pgx.Connect(cancelled, server)
-	require.Equal(t, failure.Cancelled, failure.Classify(err), "%v", err)
-	require.NoError(t, listener.Close())
+	require.Equal(t, failure.Cancelled, connect(cancelled, new(net.Dialer).DialContext).Class)
+	refuse := func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	}
+	require.Equal(t, failure.CodeNetwork, connect(t.Context(), refuse).Code)
 
-	// A socket of its own, for a closed one stays open for a moment in a process that another test starts.
-	server, socket = localServer(t)
-	bound, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, syscall.Close(bound)) })
-	require.NoError(t, syscall.Bind(bound, &syscall.SockaddrUnix{Name: socket}))
-	_, err = pgx.Connect(t.Context(), server)
-	require.Equal(t, failure.CodeNetwork, failure.Examine(err).Code)
-
-	_, err = pgx.Connect(t.Context(), pgtest.DSN(pgtest.New(t))+"&application_name=x&dbname=missing")
-	var refusal *pgconn.PgError
-	require.True(t, errors.As(err, &refusal))
+	_, err := pgx.Connect(t.Context(), pgtest.DSN(pgtest.New(t))+"&application_name=x&dbname=missing")
 	require.Equal(t, failure.Verdict{Class: failure.Transient, Code: "sql_3D000"}, failure.Examine(err))
-}
-
-func localServer(t *testing.T) (dsn, socket string) {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "twinbox-failure-") // a socket's path must be short
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	return "postgres://u@/d?host=" + dir, filepath.Join(dir, ".s.PGSQL.5432")
 }

@@ -60,8 +60,7 @@ func Classify(err error) Class { return Examine(err).Class }
 // Examine returns the verdict on err; [Unknown] by default. Do not pass nil.
 //
 // The outermost known error or mark decides. Of joined errors the first class of cancelled, transient, permanent,
-// unknown decides, so an outage never makes a dead letter. A deadline is Unknown: an event whose handler is always late
-// must become a dead letter.
+// unknown decides, so an outage makes no dead letter. A deadline is Unknown: a handler may always be late.
 func Examine(err error) Verdict {
 	for at := err; at != nil; {
 		if verdict, known := examineOne(at); known {

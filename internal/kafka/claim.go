@@ -49,7 +49,15 @@ func newClaim(c *Consumer, session sarama.ConsumerGroupSession, source sarama.Co
 func (p *claim) run() {
 	defer p.leave()
 	defer p.cancel(errPartitionLost)
-	go p.bound()
+	context.AfterFunc(p.session.Context(), func() {
+		if p.isLost() {
+			p.cancel(errPartitionLost)
+		}
+	})
+	context.AfterFunc(p.leaving, func() { // the running call may finish
+		_ = failure.Sleep(p.ctx, p.consumer.cfg.DrainTimeout)
+		p.cancel(errPartitionLost)
+	})
 	if p.awaitStart() {
 		p.work()
 	}
@@ -58,29 +66,6 @@ func (p *claim) run() {
 	}
 	// A claim that ends before sarama closes its channel ends the session of all.
 	for range p.source.Messages() {
-	}
-}
-
-// bound ends the claim when the partition moves. The running call gets DrainTimeout, or no time if the membership is
-// lost.
-func (p *claim) bound() {
-	select {
-	case <-p.leaving.Done():
-	case <-p.ctx.Done():
-		return
-	}
-	session := p.session.Context().Done()
-	for drained := time.After(p.consumer.cfg.DrainTimeout); ; {
-		select {
-		case <-session:
-			if session = nil; !p.isLost() {
-				continue
-			}
-		case <-drained:
-		case <-p.ctx.Done():
-		}
-		p.cancel(errPartitionLost)
-		return
 	}
 }
 

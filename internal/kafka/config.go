@@ -23,8 +23,8 @@ type Config struct {
 	RetryFor time.Duration
 	// RequestTimeout bounds one request to a broker, connecting included. Default 4 s.
 	RequestTimeout time.Duration
-	// MaxMessageBytes bounds a record and a batch, before compression: below the broker's message.max.bytes. Default
-	// 1,000,000.
+	// MaxMessageBytes bounds a record and a batch before compression. The broker's message.max.bytes must be more.
+	// Default 1,000,000.
 	MaxMessageBytes int
 	// TLS, when set, encrypts every connection.
 	TLS *tls.Config
@@ -89,7 +89,7 @@ func (c Config) Client() *sarama.Config {
 //	Metadata.Retry.Max   the search for a leader blocks other partitions
 //	Producer.Timeout     the socket fails before the broker reports late replicas
 //	Partitioner          a Java producer puts a key elsewhere
-//	Compression          more bytes; zstd halves the rate (BenchmarkPublish)
+//	Compression          more bytes; zstd halves the rate
 //	MaxMessageBytes      the broker refuses what the client accepted
 func (c Config) Producer() *sarama.Config {
 	c = c.WithDefaults()
@@ -118,19 +118,18 @@ func (c Config) Producer() *sarama.Config {
 // maxBatchMemory bounds one batch after decompression. Producers fill batches of at most 1 MB.
 const maxBatchMemory = 16 << 20
 
-// Set before sarama's goroutines start, since they read it.
 func init() { sarama.MaxDecompressedBatchSize = maxBatchMemory }
 
-// ConsumerConfig is a [Config] plus a membership in a consumer group. A zero field means its default.
+// ConsumerConfig is a member of a consumer group. A zero field means its default.
 type ConsumerConfig struct {
 	Config
-	// Group is the consumer group. Required. With the environment in its name, two of them never share offsets.
+	// Group is the consumer group. Required.
 	Group string
-	// InstanceID is the member's group.instance.id: a restarted process gets its partitions back immediately. Two running
-	// processes must not share one. Default "": none.
+	// InstanceID is the group.instance.id: a restarted process gets its partitions back immediately. Two processes must
+	// not share one. Default "": none.
 	InstanceID string
-	// SessionTimeout is how long a dead member keeps its partitions. Default 10 s; with a quota more than the 11 s for
-	// which a broker holds heartbeats back.
+	// SessionTimeout is how long a dead member keeps its partitions. Default 10 s; with a quota more than 11 s, for which
+	// a broker holds heartbeats back.
 	SessionTimeout time.Duration
 	// HeartbeatInterval is how fast a member learns of a rebalance; at most a third of SessionTimeout. Default 1 s.
 	HeartbeatInterval time.Duration
@@ -138,26 +137,26 @@ type ConsumerConfig struct {
 	RebalanceTimeout time.Duration
 	// CommitInterval is how often acknowledged offsets are committed: a crash repeats that much. Default 1 s.
 	CommitInterval time.Duration
-	// DrainTimeout is how long a running call may finish when its partition moves or the member closes, and again after
-	// its context ended. Less than half of RebalanceTimeout. Default 5 s.
+	// DrainTimeout is how long a running call may finish when its partition moves or the member stops, and again when its
+	// context has ended. Less than half of RebalanceTimeout. Default 5 s.
 	DrainTimeout time.Duration
-	// Backoff is the first pause after a failure; it doubles, up to 20 times as long for the group and 50 times for a
-	// handler. Default 100 ms.
+	// Backoff is the first pause after a failure; it doubles up to 20 times as long, 50 times for a handler. Default
+	// 100 ms.
 	Backoff time.Duration
 	// Batch is the most messages of one call. Default 200.
 	Batch int
 	// MaxBytes bounds the keys, values and headers of a batch; the message that exceeds it is the last. Default 4,000,000.
 	MaxBytes int
-	// UnhealthyAfter is how long [Consumer.Healthy] tolerates no consumption; for a known reason a third. Default 30 s.
+	// UnhealthyAfter is how long [Consumer.Healthy] tolerates a stop; for a known reason a third. Default 30 s.
 	UnhealthyAfter time.Duration
 
-	// Points is the handler's database. With it, records are read again after it or the broker went back, and a partition
-	// whose next record was removed is not read. Default: none.
+	// Points is the handler's database. With it, records are read again after it or the broker went back; a partition
+	// whose next record was removed is not read. Optional.
 	Points Points
 	// LookEvery is how often points and positions are compared, and how soon a member with an InstanceID looks for
 	// partitions without an owner. Default 5 s.
 	LookEvery time.Duration
-	// Lost is called after the last call for a partition that moved. Optional.
+	// Lost is called after the last call for a partition. Optional.
 	Lost func(topic string, partition int32)
 	// Failed is called when consuming fails, before a retry. It must not block. Optional.
 	Failed func(err error)

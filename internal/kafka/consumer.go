@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
-	"github.com/ThreeDotsLabs/watermill"
 	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/ThreeDotsLabs/watermill/message"
 
@@ -32,8 +31,7 @@ type Handler func(ctx context.Context, batch []*message.Message) (handled int, e
 // When a partition moves or the member stops, the running call may finish for DrainTimeout; a lost membership cancels
 // it.
 //
-// Not guaranteed: that a message is handled once. A damaged batch stops the partitions of its broker. A panic of the
-// handler is not caught.
+// Not guaranteed: that a message is handled once. A damaged batch stops the partitions of its broker.
 type Consumer struct {
 	cfg    ConsumerConfig
 	handle Handler
@@ -59,7 +57,7 @@ type Consumer struct {
 var (
 	// ErrFenced ends [Consumer.Run]: another process uses the same [ConsumerConfig.InstanceID].
 	ErrFenced = errors.New("another member has taken the instance id")
-	// ErrOffsetGone is why a partition is not read: its next records were removed from the log. An operator decides
+	// ErrOffsetGone is why a partition is not read: its next records were removed. An operator decides
 	// (kafka-consumer-groups --reset-offsets).
 	ErrOffsetGone = errors.New("the committed offset is not on the log")
 
@@ -79,8 +77,8 @@ func NewConsumer(cfg ConsumerConfig, handle Handler, log *slog.Logger) (*Consume
 	}, nil
 }
 
-// Run consumes the topic until ctx ends. Then it lets running calls end, commits, leaves the group and returns nil. It
-// retries after failures; only [ErrFenced] ends it. Handlers see the values of ctx. Call it once.
+// Run consumes the topic until ctx ends. Then it lets running calls end, commits, leaves the group and returns nil.
+// Only [ErrFenced] ends it earlier. Handlers see the values of ctx. Call it once.
 func (c *Consumer) Run(ctx context.Context, topic string) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -120,7 +118,7 @@ func (c *Consumer) subscribe(ctx context.Context) error {
 	strategies[0] = watchedStrategy{strategies[0].(cooperative), c}
 	subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
 		Brokers: c.cfg.Brokers, ConsumerGroup: c.cfg.Group, Unmarshaler: Marshaler{}, OverwriteSaramaConfig: settings,
-		ReconnectRetrySleep: c.cfg.Backoff, Tracer: &claimHook{consumer: c, end: end},
+		ReconnectRetrySleep: c.cfg.Backoff, Tracer: &groupHandler{consumer: c, end: end},
 	}, troubleLog{consumer: c})
 	if err != nil {
 		return err
@@ -160,7 +158,7 @@ func (c *Consumer) awaitLeft(left <-chan struct{}) error {
 	}
 }
 
-// leaveGroup does what sarama does only without an instance id. Otherwise partitions wait for the session's end.
+// leaveGroup does what sarama does only without an instance id.
 func (c *Consumer) leaveGroup() error {
 	if c.cfg.InstanceID == "" {
 		return nil
@@ -171,26 +169,6 @@ func (c *Consumer) leaveGroup() error {
 		_, err := cluster.admin.RemoveMemberFromConsumerGroup(c.cfg.Group, []string{c.cfg.InstanceID})
 		return err
 	})
-}
-
-// claimHook replaces watermill-kafka's handler of claims, for one connection. The next one ends the subscription, since
-// watermill-kafka keeps a goroutine of each connection until then.
-type claimHook struct {
-	wkafka.SaramaTracer // nil: a subscriber with a group calls no other method of it
-	consumer            *Consumer
-	isUsed              bool
-	end                 context.CancelFunc
-}
-
-// WrapConsumerGroupHandler is called at each connect, even right after a refusal.
-func (h *claimHook) WrapConsumerGroupHandler(sarama.ConsumerGroupHandler) sarama.ConsumerGroupHandler {
-	if h.isUsed {
-		h.end()
-	} else {
-		h.isUsed = true
-		h.consumer.joins.wait(h.consumer.ctx)
-	}
-	return &groupHandler{consumer: h.consumer}
 }
 
 // joinPauses slows down a group that refuses its member or ends its sessions early.
@@ -211,19 +189,34 @@ func (j *joinPauses) wait(ctx context.Context) {
 	j.began = time.Now()
 }
 
-// groupHandler serves the sessions of one connection.
+// groupHandler replaces watermill-kafka's handler of claims, for one connection. The next one ends the subscription,
+// since watermill-kafka keeps a goroutine of each connection until then.
 type groupHandler struct {
-	consumer *Consumer
-	again    bool
+	wkafka.SaramaTracer // nil: a subscriber with a group calls no other method of it
+	consumer            *Consumer
+	end                 context.CancelFunc // of the subscription
+	isConnected         bool
+	hasJoined           bool // the group, before
+}
+
+// WrapConsumerGroupHandler is called at each connect, even right after a refusal.
+func (h *groupHandler) WrapConsumerGroupHandler(sarama.ConsumerGroupHandler) sarama.ConsumerGroupHandler {
+	if h.isConnected {
+		h.end()
+	} else {
+		h.isConnected = true
+		h.consumer.joins.wait(h.consumer.ctx)
+	}
+	return h
 }
 
 // Setup implements [sarama.ConsumerGroupHandler].
 func (h *groupHandler) Setup(sarama.ConsumerGroupSession) error {
 	c := h.consumer
-	if h.again {
+	if h.hasJoined {
 		c.joins.wait(c.ctx)
 	}
-	h.again = true
+	h.hasJoined = true
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.joined, c.last = time.Now(), nil
@@ -291,99 +284,4 @@ func (c *Consumer) memberSince() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.joined
-}
-
-type troubleLog struct {
-	watermill.NopLogger
-	consumer *Consumer
-}
-
-// Error implements [watermill.LoggerAdapter].
-func (l troubleLog) Error(_ string, err error, _ watermill.LogFields) { l.consumer.trouble(err) }
-
-// Info implements [watermill.LoggerAdapter]. watermill-kafka reports one refusal of the group here.
-func (l troubleLog) Info(text string, _ watermill.LogFields) {
-	if text == "Received unknown Sarama error" {
-		l.consumer.trouble(sarama.ErrUnknown)
-	}
-}
-
-// With implements [watermill.LoggerAdapter].
-func (l troubleLog) With(watermill.LogFields) watermill.LoggerAdapter { return l }
-
-// troubleOver is the silence after which the same failure is logged again.
-const troubleOver = 5 * time.Minute
-
-// trouble logs a repeated failure once.
-func (c *Consumer) trouble(err error) {
-	if errors.Is(err, sarama.ErrFencedInstancedId) {
-		c.cancel(fmt.Errorf("consume as %s: %w %q", c.cfg.Group, ErrFenced, c.cfg.InstanceID))
-		return
-	}
-	if c.ctx.Err() != nil {
-		return
-	}
-	err = classify(err)
-	c.cfg.Failed(err)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if at, is := errors.AsType[*sarama.ConsumerError](err); is && c.claims[at.Partition] != nil {
-		c.claims[at.Partition].refused(classify(at.Err))
-	}
-	code := failure.Examine(err).Code
-	isNews := c.last == nil || code != failure.Examine(c.last).Code || time.Since(c.met) > troubleOver
-	if c.last, c.met = err, time.Now(); isNews {
-		c.log.Warn("consume failed, trying again", "code", code, "error", err)
-	}
-}
-
-// Standings returns those of the partitions that this member owns, in no order.
-func (c *Consumer) Standings() []Standing {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	standings := make([]Standing, 0, len(c.claims))
-	for _, p := range c.claims {
-		standings = append(standings, p.standing())
-	}
-	return standings
-}
-
-// Healthy returns why the member consumes nothing: Run does not run, it never joined its group, or it has been out of
-// the group, refused or failing too long.
-func (c *Consumer) Healthy(context.Context) error {
-	if err := c.isMember(); err != nil {
-		return err
-	}
-	for _, s := range c.Standings() {
-		if failing := time.Since(s.Failing); s.Failure != nil && failing > c.cfg.UnhealthyAfter/3 {
-			return fmt.Errorf("consume %s/%d: the handler has been failing for %s: %w", s.Topic, s.Partition,
-				failing.Round(time.Millisecond), s.Failure)
-		}
-		if shut := time.Since(s.Refused); s.Refusal != nil && shut > c.cfg.UnhealthyAfter/3 {
-			return fmt.Errorf("consume %s/%d: cannot be read for %s: %s: %w", s.Topic, s.Partition,
-				shut.Round(time.Millisecond), failure.Examine(s.Refusal).Code, s.Refusal)
-		}
-	}
-	return nil
-}
-
-func (c *Consumer) isMember() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.ctx == nil:
-		return errors.New("consume: not started")
-	case c.ctx.Err() != nil && errors.Is(context.Cause(c.ctx), ErrFenced):
-		return context.Cause(c.ctx)
-	case c.ctx.Err() != nil, !c.joined.IsZero():
-		return nil
-	}
-	reason, patience := "no answer yet", c.cfg.UnhealthyAfter
-	if c.last != nil {
-		reason, patience = failure.Examine(c.last).Code+": "+c.last.Error(), c.cfg.UnhealthyAfter/3
-	}
-	if time.Since(c.away) > patience {
-		return fmt.Errorf("consume %s: not a member of the group: %s", c.topic, reason)
-	}
-	return nil
 }

@@ -15,9 +15,7 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
-	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -27,13 +25,6 @@ import (
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/testkit"
 )
-
-func partitionOf(t testing.TB, msg *message.Message) int32 {
-	t.Helper()
-	origin, ok := event.OriginFrom(msg.Context())
-	require.True(t, ok)
-	return origin.Partition
-}
 
 func rawProducer(t testing.TB, brokers []string, change func(*sarama.Config)) sarama.SyncProducer {
 	t.Helper()
@@ -75,39 +66,8 @@ func TestAnUndecodableRecordStopsNothing(t *testing.T) {
 		{Topic: topic, Key: sarama.ByteEncoder(make([]byte, 10_000)), Headers: []sarama.RecordHeader{{Key: []byte{}}}},
 	}))
 	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, newEvent("a", 1)))
-	l := listen(t, fast(brokers, kafkatest.Group(t)), topic)
-	require.Equal(t, []string{"", "", "", "", "a-1"}, read(t, l, 5))
-}
-
-func TestEveryCompressionIsRead(t *testing.T) {
-	t.Parallel()
-	brokers := kafkatest.Brokers(t)
-	topic := kafkatest.Topic(t, brokers, 1)
-	codecs := []sarama.CompressionCodec{
-		sarama.CompressionGZIP, sarama.CompressionSnappy, sarama.CompressionLZ4, sarama.CompressionZSTD,
-	}
-	for _, codec := range codecs {
-		producer := rawProducer(t, brokers, func(cfg *sarama.Config) { cfg.Producer.Compression = codec })
-		_, _, err := producer.SendMessage(&sarama.ProducerMessage{
-			Topic: topic, Headers: []sarama.RecordHeader{{Key: []byte("ce_id"), Value: []byte(codec.String())}},
-		})
-		require.NoError(t, err)
-	}
-	l := listen(t, fast(brokers, kafkatest.Group(t)), topic)
-	require.Equal(t, []string{"gzip", "snappy", "lz4", "zstd"}, read(t, l, len(codecs)))
-}
-
-func TestAbortedTransactionsAreNotDelivered(t *testing.T) {
-	t.Parallel()
-	brokers := kafkatest.Brokers(t)
-	topic := kafkatest.Topic(t, brokers, 1)
-	producer, send := transactional(t, brokers, topic)
-	send(producer.AbortTxn)
-	send(producer.CommitTxn)
-	msg := receive(t, listen(t, fast(brokers, kafkatest.Group(t)), topic).messages)
-	origin, _ := event.OriginFrom(msg.Context())
-	require.EqualValues(t, 2, origin.Offset, "0 is aborted, 1 says so")
-	msg.Ack()
+	m := join(t, singles(brokers, kafkatest.Group(t)), topic)
+	require.Equal(t, []string{"", "", "", "", "a-1"}, m.read(t, 5))
 }
 
 func TestAPartitionWhoseOffsetIsGoneIsNotRead(t *testing.T) {
@@ -118,29 +78,29 @@ func TestAPartitionWhoseOffsetIsGoneIsNotRead(t *testing.T) {
 			brokers := kafkatest.Brokers(t)
 			topic := kafkatest.Topic(t, brokers, 2)
 			points := &database{points: map[int32]event.Point{}}
-			cfg := fast(brokers, kafkatest.Group(t))
+			cfg := singles(brokers, kafkatest.Group(t))
 			cfg.UnhealthyAfter, cfg.Points = 50*time.Millisecond, points
 			for range 5 {
 				toPartition(t, brokers, topic, 0, "x")
 			}
-			l := listen(t, cfg, topic)
-			receive(t, l.messages).Ack()
-			receive(t, l.messages)
-			require.NoError(t, l.Close())
+			m := join(t, cfg, topic)
+			m.read(t, 1)
+			receive(t, m.calls)
+			m.close()
 			require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic))
 			deleteRecords(t, brokers, topic, 4) // as retention does after a long downtime
 			if !hasPoint {
 				clear(points.points)
 			}
 
-			l = listen(t, cfg, topic)
-			testkit.Until(t, func() bool { return errors.Is(l.Healthy(t.Context()), kafka.ErrOffsetGone) })
-			require.ErrorContains(t, l.Healthy(t.Context()), topic+"/0: cannot be read")
+			m = join(t, cfg, topic)
+			testkit.Until(t, func() bool { return errors.Is(m.Healthy(t.Context()), kafka.ErrOffsetGone) })
+			require.ErrorContains(t, m.Healthy(t.Context()), topic+"/0: cannot be read")
 			toPartition(t, brokers, topic, 1, "other")
-			other := receive(t, l.messages)
-			require.Equal(t, "other", string(other.Payload))
-			other.Ack()
-			require.NoError(t, l.Close())
+			other := receive(t, m.calls)
+			require.EqualValues(t, 1, other.place().Partition)
+			other.ack()
+			m.close()
 			require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic), "nothing is skipped silently")
 		})
 	}
@@ -217,23 +177,23 @@ func testRefusedJoin(t *testing.T, why *kerr.Error) {
 		Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Err: why, Count: -1,
 	})
 	log := &lines{}
-	cfg := fast(brokers, kafkatest.Group(t))
+	cfg := singles(brokers, kafkatest.Group(t))
 	cfg.Backoff, cfg.UnhealthyAfter = 50*time.Millisecond, time.Hour
-	var l *listener
+	var m *member
 	pprof.Do(t.Context(), pprof.Labels("group", cfg.Group), func(context.Context) { // its goroutines have the label
-		l = listenWith(t, cfg, topic, slog.New(log))
+		m = consume(t, cfg, topic, nil, slog.New(log))
 	})
 
 	began := time.Now()
 	require.NoError(t, joins.Wait(t.Context(), 5))
 	require.LessOrEqual(t, goroutinesOf(t, cfg.Group, "Subscriber).consumeMessages.func1"), 2, "none of earlier attempts")
 	require.Greater(t, time.Since(began), (50+100+200+400)/2*time.Millisecond, "the waits between them, less the jitter")
-	require.ErrorContains(t, l.Healthy(t.Context()), "not a member of the group")
+	require.ErrorContains(t, m.Healthy(t.Context()), "not a member of the group")
 	require.Equal(t, []string{"consume failed, trying again"}, log.all())
 
 	joins.Remove()
-	receive(t, l.messages).Ack()
-	require.NoError(t, l.Healthy(t.Context()))
+	m.read(t, 1)
+	require.NoError(t, m.Healthy(t.Context()))
 	require.Equal(t, "consuming", log.all()[1])
 }
 
@@ -253,47 +213,31 @@ func goroutinesOf(t *testing.T, group, function string) (n int) {
 	return n
 }
 
-func TestTheBrokerIsAwayAtTheStartAndInBetween(t *testing.T) {
+func TestABrokerThatIsAwayAtTheStartIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	start := restartable(t)
 	cluster, brokers := start()
 	topic, ids := published(t, brokers, 3)
 	cluster.Close()
 
-	cfg := fast(brokers, kafkatest.Group(t))
-	l := listen(t, cfg, topic)
-	silent(t, l)
+	m := join(t, singles(brokers, kafkatest.Group(t)), topic)
+	m.requireSilent(t)
 	start()
-	require.Equal(t, ids, read(t, l, 3))
+	require.Equal(t, ids, m.read(t, 3))
 }
 
 func TestALostSessionCancelsHandlersAtOnce(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
 	topic, ids := published(t, brokers, 2)
-	cfg := fast(brokers, kafkatest.Group(t))
+	cfg := singles(brokers, kafkatest.Group(t))
 	cfg.DrainTimeout, cfg.RebalanceTimeout = 4*kafkatest.Patience, 10*kafkatest.Patience
-	l := listen(t, cfg, topic)
-	working := receive(t, l.messages)
+	m := join(t, cfg, topic)
+	working := receive(t, m.calls)
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, TopLevel: true, Err: kerr.UnknownMemberID})
-	require.ErrorContains(t, receive(t, afterDone(working.Context())), "partition lost")
-	working.Nack()
-	require.Equal(t, ids, read(t, l, 2), "it comes again to the partition's next owner")
-}
-
-func TestCommitsThatFailAreTriedAgain(t *testing.T) {
-	t.Parallel()
-	cluster, brokers := kafkatest.Fake(t)
-	topic, ids := published(t, brokers, 3)
-	cfg := fast(brokers, kafkatest.Group(t))
-	failing := cluster.Fault(kfake.Fault{
-		Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorLoadInProgress, Count: 3,
-	})
-	l := listen(t, cfg, topic)
-	require.Equal(t, ids, read(t, l, 3))
-	require.NoError(t, failing.Wait(t.Context(), 3))
-	require.NoError(t, l.Close())
-	require.EqualValues(t, 3, committed(t, brokers, cfg.Group, topic))
+	<-working.batch[0].Context().Done()
+	require.ErrorContains(t, context.Cause(working.ctx), "partition lost")
+	require.Equal(t, ids, m.read(t, 2), "it comes again to the partition's next owner")
 }
 
 // A broker that takes a request and never answers is asked again, although joining a group may take longer.
@@ -301,16 +245,16 @@ func TestABrokerThatGivesNoRecordsIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
 	topic := kafkatest.Topic(t, brokers, 1)
-	cfg := fast(brokers, kafkatest.Group(t))
+	cfg := singles(brokers, kafkatest.Group(t))
 	cfg.RebalanceTimeout, cfg.RequestTimeout = time.Hour, time.Second
-	l := listen(t, cfg, topic)
+	m := join(t, cfg, topic)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
 	require.NoError(t, publisher.Publish(topic, newEvent("a", 1)))
-	require.Equal(t, []string{"a-1"}, read(t, l, 1))
+	require.Equal(t, []string{"a-1"}, m.read(t, 1))
 
 	cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 		return nil, nil, true // once: handled, without an answer
 	})
 	require.NoError(t, publisher.Publish(topic, newEvent("a", 2)))
-	require.Equal(t, []string{"a-2"}, read(t, l, 1))
+	require.Equal(t, []string{"a-2"}, m.read(t, 1))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestRunDrainsAndCommitsWhatTheHandlerStillDoes(t *testing.T) {
@@ -21,21 +23,20 @@ func TestRunDrainsAndCommitsWhatTheHandlerStillDoes(t *testing.T) {
 	cfg := batches(brokers, kafkatest.Group(t))
 	cfg.Batch = 1
 	cfg.DrainTimeout, cfg.RebalanceTimeout = kafkatest.Patience, 3*kafkatest.Patience
-	handle, calls := byHand()
-	r := consume(t, cfg, topic, handle)
-	working := receive(t, calls)
-	r.stop()
-	silentCalls(t, calls)
+	m := join(t, cfg, topic)
+	working := receive(t, m.calls)
+	m.stop()
+	m.requireSilent(t)
 	require.NoError(t, working.ctx.Err(), "a handler may finish")
-	require.Empty(t, r.ended)
-	working.reply <- result{1, nil}
-	require.NoError(t, receive(t, r.ended))
+	require.Empty(t, m.ended)
+	working.ack()
+	require.NoError(t, receive(t, m.ended))
 	require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic))
 
 	cfg.DrainTimeout = 50 * time.Millisecond
-	r = consume(t, cfg, topic, handle)
-	require.Equal(t, ids[1:2], receive(t, calls).ids())
-	require.NoError(t, r.Healthy(t.Context()))
+	m = join(t, cfg, topic)
+	require.Equal(t, ids[1:2], receive(t, m.calls).ids())
+	require.NoError(t, m.Healthy(t.Context()))
 }
 
 func TestConsumersChurn(t *testing.T) {
@@ -47,29 +48,35 @@ func TestConsumersChurn(t *testing.T) {
 	const rounds, each = 4, 100
 	msgs := events(rounds*each, keys(30)...)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
-	record := &record{byKey: map[string][]string{}, want: len(msgs), all: make(chan struct{}), seen: map[string]bool{}}
+	var mu sync.Mutex
+	byKey, seen := map[string][]string{}, map[string]bool{}
 	handle := func(_ context.Context, batch []*message.Message) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		for i, msg := range batch {
 			if i > 0 && len(msg.UUID)%7 == i%7 {
 				return i, errors.New("in the middle")
 			}
-			record.add(msg)
+			key := msg.Metadata["record_key"]
+			byKey[key], seen[msg.UUID] = append(byKey[key], msg.UUID), true
 		}
 		return len(batch), nil
 	}
-	keeper := consume(t, cfg, topic, handle)
+	keeper := consume(t, cfg, topic, handle, nil)
 	keeper.awaitPartition(t)
 	for round := range rounds {
-		guest := consume(t, cfg, topic, handle)
+		guest := consume(t, cfg, topic, handle, nil)
 		require.NoError(t, publisher.Publish(topic, msgs[round*each:(round+1)*each]...))
 		guest.awaitPartition(t)
-		guest.stop()
-		require.NoError(t, receive(t, guest.ended))
+		guest.close()
 	}
-	receive(t, record.all)
-	keeper.stop()
-	require.NoError(t, receive(t, keeper.ended))
-	requireOrder(t, msgs, record.byKey)
+	testkit.Until(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(seen) == len(msgs)
+	})
+	keeper.close()
+	requireOrder(t, msgs, byKey)
 }
 
 func TestALostPartitionCancelsTheBatch(t *testing.T) {
@@ -78,20 +85,19 @@ func TestALostPartitionCancelsTheBatch(t *testing.T) {
 	topic, _ := fill(t, brokers, 40)
 	cfg := batches(brokers, kafkatest.Group(t))
 	cfg.DrainTimeout = 100 * time.Millisecond
-	handle, calls := byHand()
-	first := consume(t, cfg, topic, handle)
+	first := join(t, cfg, topic)
 	working := map[int32]call{}
 	for range 2 {
-		c := receive(t, calls)
-		working[partitionOf(t, c.batch[0])] = c
+		c := receive(t, first.calls)
+		working[c.place().Partition] = c
 	}
-	otherHandle, otherCalls := byHand()
-	second := consume(t, cfg, topic, otherHandle)
+	second := join(t, cfg, topic)
 	second.awaitPartition(t)
 	taken := second.Standings()[0].Partition
-	require.ErrorContains(t, receive(t, afterDone(working[taken].batch[0].Context())), "partition lost")
+	<-working[taken].batch[0].Context().Done()
+	require.ErrorContains(t, context.Cause(working[taken].ctx), "partition lost")
 	require.NoError(t, working[1-taken].ctx.Err(), "the kept partition is not disturbed")
-	require.Equal(t, working[taken].ids()[0], receive(t, otherCalls).ids()[0])
+	require.Equal(t, working[taken].ids()[0], receive(t, second.calls).ids()[0])
 	require.NoError(t, first.Healthy(t.Context()))
 }
 

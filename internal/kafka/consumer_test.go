@@ -3,7 +3,6 @@ package kafka_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -16,117 +15,36 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-type running struct {
-	*kafka.Consumer
-	lost  chan int32
-	stop  context.CancelFunc
-	ended chan error
-	done  chan struct{}
-}
-
-func consume(t testing.TB, cfg kafka.ConsumerConfig, topic string, handle kafka.Handler) *running {
-	t.Helper()
-	return consumeWith(t, cfg, topic, handle, quiet)
-}
-
-func consumeWith(
-	t testing.TB, cfg kafka.ConsumerConfig, topic string, handle kafka.Handler, log *slog.Logger,
-) *running {
-	t.Helper()
-	r := &running{lost: make(chan int32, 1000), ended: make(chan error, 1), done: make(chan struct{})}
-	cfg.Lost = func(_ string, p int32) { r.lost <- p }
-	var err error
-	r.Consumer, err = kafka.NewConsumer(cfg, handle, log)
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	r.stop = cancel
-	go func() {
-		defer close(r.done)
-		r.ended <- r.Run(ctx, topic)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-r.done
-	})
-	return r
-}
-
-func (r *running) awaitPartition(t testing.TB) {
-	t.Helper()
-	testkit.Until(t, func() bool { return len(r.Standings()) > 0 })
-}
-
-type call struct {
-	ctx   context.Context
-	batch []*message.Message
-	reply chan<- result
-}
-
-type result struct {
-	handled int
-	err     error
-}
-
-func (c call) ids() []string { return idsOf(c.batch) }
-
-func byHand() (kafka.Handler, <-chan call) {
-	calls := make(chan call)
-	return func(ctx context.Context, batch []*message.Message) (int, error) {
-		reply := make(chan result, 1)
-		select {
-		case calls <- call{ctx, batch, reply}:
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		}
-		select {
-		case r := <-reply:
-			return r.handled, r.err
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		}
-	}, calls
-}
-
 func TestABatchIsWhatIsThere(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
 	topic, ids := published(t, brokers, 1)
 	cfg := batches(brokers, kafkatest.Group(t))
 	cfg.Batch = 4
-	handle, calls := byHand()
-	consume(t, cfg, topic, handle)
+	m := join(t, cfg, topic)
 
-	first := receive(t, calls)
+	first := receive(t, m.calls)
 	require.Equal(t, ids, first.ids(), "one message is a batch: nothing is waited for")
 	more := events(11, "a")[1:]
 	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, more...))
-	silentCalls(t, calls)
-	first.reply <- result{1, nil}
+	m.requireSilent(t)
+	first.ack()
 	for _, want := range [][]string{idsOf(more[:4]), idsOf(more[4:8]), idsOf(more[8:])} {
-		bringing(t, calls, want).reply <- result{len(want), nil}
+		m.awaitCall(t, want).ack()
 	}
 }
 
-// bringing refuses calls until one has all wanted records: records arrive one by one.
-func bringing(t testing.TB, calls <-chan call, want []string) call {
+// awaitCall refuses calls until one has all wanted records: records arrive one by one.
+func (m *member) awaitCall(t testing.TB, want []string) call {
 	t.Helper()
 	for {
-		c := receive(t, calls)
+		c := receive(t, m.calls)
 		if ids := c.ids(); len(ids) >= len(want) {
 			require.Equal(t, want, ids)
 			return c
 		}
 		require.Equal(t, want[:len(c.batch)], c.ids())
-		c.reply <- result{0, errors.New("that is not all")}
-	}
-}
-
-func silentCalls(t testing.TB, calls <-chan call) {
-	t.Helper()
-	select {
-	case c := <-calls:
-		require.FailNow(t, "handler called", "with %v", c.ids())
-	case <-time.After(300 * time.Millisecond):
+		c.nack(errors.New("that is not all"))
 	}
 }
 
@@ -136,26 +54,24 @@ func TestWhatIsNotHandledComesAgainInOrder(t *testing.T) {
 	topic, ids := published(t, brokers, 6)
 	cfg := batches(brokers, kafkatest.Group(t))
 	cfg.Batch = 4
-	handle, calls := byHand()
-	r := consume(t, cfg, topic, handle)
+	m := join(t, cfg, topic)
 
-	batch := bringing(t, calls, ids[:4])
+	batch := m.awaitCall(t, ids[:4])
 	batch.batch[1].Metadata["changed"] = "by a handler"
 	batch.reply <- result{1, errors.New("the second one fails")}
 
-	batch = bringing(t, calls, ids[1:5])
+	batch = m.awaitCall(t, ids[1:5])
 	require.NotContains(t, batch.batch[0].Metadata, "changed")
 	testkit.Until(t, func() bool { return committed(t, brokers, cfg.Group, topic) == 1 })
 	for range 3 {
-		batch.reply <- result{0, errors.New("and again")}
-		batch = receive(t, calls)
+		batch.nack(errors.New("and again"))
+		batch = receive(t, m.calls)
 		require.Equal(t, ids[1:5], batch.ids())
 	}
 	batch.reply <- result{2, nil}
-	bringing(t, calls, ids[3:]).reply <- result{3, nil}
-	silentCalls(t, calls)
-	r.stop()
-	require.NoError(t, receive(t, r.ended))
+	m.awaitCall(t, ids[3:]).ack()
+	m.requireSilent(t)
+	m.close()
 	require.EqualValues(t, 6, committed(t, brokers, cfg.Group, topic))
 }
 
@@ -183,7 +99,7 @@ func TestABatchIsBoundedInBytes(t *testing.T) {
 			done <- struct{}{}
 		}
 		return len(batch), nil
-	})
+	}, nil)
 	receive(t, done)
 	for _, size := range sizes {
 		require.Less(t, size, cfg.MaxBytes, "but for the last message of the batch")
@@ -196,17 +112,13 @@ func TestABatchCarriesOriginsAndTheCallersValues(t *testing.T) {
 	topic, _ := published(t, brokers, 3)
 	type key struct{}
 	cfg := batches(brokers, kafkatest.Group(t))
-	handle, calls := byHand()
-	consumer, err := kafka.NewConsumer(cfg, handle, quiet)
-	require.NoError(t, err)
-	require.ErrorContains(t, consumer.Healthy(t.Context()), "not started")
-	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
-	ended := make(chan error, 1)
-	go func() { ended <- consumer.Run(ctx, topic) }()
+	m := newMember(t, cfg, nil, nil)
+	require.ErrorContains(t, m.Healthy(t.Context()), "not started")
+	m.run(t, context.WithValue(t.Context(), key{}, "value"), topic)
 
 	offset := int64(0)
 	for offset < 3 {
-		batch := receive(t, calls)
+		batch := receive(t, m.calls)
 		require.Equal(t, "value", batch.ctx.Value(key{}))
 		for _, msg := range batch.batch {
 			require.Equal(t, "value", msg.Context().Value(key{}))
@@ -222,11 +134,9 @@ func TestABatchCarriesOriginsAndTheCallersValues(t *testing.T) {
 			offset++
 			require.Equal(t, offset, decoded.Version)
 		}
-		batch.reply <- result{len(batch.batch), nil}
+		batch.ack()
 	}
-	require.NoError(t, consumer.Healthy(t.Context()))
-	cancel()
-	require.NoError(t, receive(t, ended))
+	require.NoError(t, m.Healthy(t.Context()))
 }
 
 func TestAStuckPartitionDoesNotHoldUpTheOthers(t *testing.T) {
@@ -238,14 +148,14 @@ func TestAStuckPartitionDoesNotHoldUpTheOthers(t *testing.T) {
 	cfg := batches(brokers, kafkatest.Group(t))
 	stuck, seen := make(chan struct{}, 1), make(chan time.Time, 1)
 	consume(t, cfg, topic, func(ctx context.Context, batch []*message.Message) (int, error) {
-		if origin, _ := event.OriginFrom(batch[0].Context()); origin.Partition == 0 {
+		if placeOf(batch[0]).Partition == 0 {
 			stuck <- struct{}{}
 			<-ctx.Done()
 			return 0, ctx.Err()
 		}
 		seen <- time.Now()
 		return len(batch), nil
-	})
+	}, nil)
 	receive(t, stuck)
 	var slowest time.Duration
 	for range 20 {

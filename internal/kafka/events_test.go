@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
 
@@ -40,16 +39,6 @@ func restartable(t testing.TB) (start func() (*kfake.Cluster, []string)) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	return func() (*kfake.Cluster, []string) { return kafkatest.Fake(t, kfake.DataDir(dir), kfake.Ports(number)) }
-}
-
-func signupEvents(n int) []*message.Message {
-	msgs := events(n, keys(100)...)
-	for _, msg := range msgs {
-		msg.Payload = fmt.Appendf(nil, `{"user_id":"%s","email":"%s@example.org","name":"%s","registered_at":"2026-%s",`+
-			`"verification":{"token_id":"%s","expires_in":86400},"locale":"en-GB","source":"web"}`,
-			uuid.NewString(), uuid.NewString()[:8], uuid.NewString()[:13], uuid.NewString()[:18], uuid.NewString())
-	}
-	return msgs
 }
 
 func idsOf(msgs []*message.Message) []string {

@@ -18,7 +18,7 @@ const (
 )
 
 // Scan calls each for the records that a consumer would get, from one offset to before another. It returns the offset
-// after the last record it saw, less than to before an open transaction. It leaves out records deleted while it reads.
+// after the last one, less than to before an open transaction.
 func (c Cluster) Scan(
 	topic string, partition int32, from, to int64, each func(*message.Message) error,
 ) (next int64, err error) {

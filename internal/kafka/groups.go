@@ -23,10 +23,9 @@ type Lag struct {
 	Age time.Duration
 }
 
-// ReadLag returns a group's lag in every partition of a topic: the same on every instance, and right when no member
-// runs. A record is handled if the committed offset or the point is above it. Without points, or while their database
-// does not answer, a group that keeps up lags by its last [ConsumerConfig.CommitInterval]. With an error it returns no
-// lag.
+// ReadLag returns a group's lag in every partition of a topic, or an error. A record is handled if the committed offset
+// or the point is above it. Without points, or while their database does not answer, a group that keeps up lags by its
+// last [ConsumerConfig.CommitInterval].
 func ReadLag(ctx context.Context, cfg Config, group, topic string, points Points) (lags []Lag, err error) {
 	err = Ask(ctx, cfg, "read lag of "+group+" in "+topic, func(c Cluster) error {
 		found, err := c.groupOffsets(group, topic)
@@ -98,9 +97,8 @@ func (c Cluster) groupOffsets(group, topic string, partitions ...int32) (found [
 	return found, nil
 }
 
-// GroupsBehind returns the groups that have read from a topic but not to its end, with their waiting offsets.
-// Partitions without a committed offset count from the beginning. It waits up to RequestTimeout for brokers that load
-// their groups.
+// GroupsBehind returns the groups that have read from a topic but not to its end, with their waiting offsets. It waits
+// up to RequestTimeout for brokers that load their groups.
 func GroupsBehind(ctx context.Context, cfg Config, topic string) (map[string]int64, error) {
 	behind := map[string]int64{}
 	err := Ask(ctx, cfg, "ask for groups behind", func(c Cluster) error {

@@ -18,14 +18,14 @@ import (
 func TestGroupsBehind(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
-	cfg := fast(brokers, kafkatest.Group(t))
+	cfg := singles(brokers, kafkatest.Group(t))
 	topic, other := kafkatest.Topic(t, brokers, 2), kafkatest.Topic(t, brokers, 1)
 	toPartition(t, brokers, other, 0, "1")
 	toPartition(t, brokers, topic, 0, "1", "2")
-	l := listen(t, cfg, topic)
-	read(t, l, 2)
+	m := join(t, cfg, topic)
+	m.read(t, 2)
 	testkit.Until(t, func() bool { return committed(t, brokers, cfg.Group, topic) == 2 })
-	require.NoError(t, l.Close())
+	m.close()
 	behind := func(topic string) (records int64, is bool) {
 		t.Helper()
 		all, err := kafka.GroupsBehind(t.Context(), kafka.Config{Brokers: brokers}, topic)

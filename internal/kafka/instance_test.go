@@ -46,13 +46,6 @@ func beAMember() {
 	_, _ = fmt.Fprintln(os.Stderr, "member ended:", err)
 }
 
-func killedMember(t testing.TB, cfg kafka.ConsumerConfig, topic string) {
-	t.Helper()
-	process, lines := startMember(t, cfg, topic)
-	require.Equal(t, "a-1", receive(t, lines))
-	killMember(t, process)
-}
-
 // startMember starts a member in a process, which prints the ids that it gets.
 func startMember(
 	t testing.TB, cfg kafka.ConsumerConfig, topic string, environ ...string,
@@ -82,32 +75,17 @@ func killMember(t testing.TB, process *exec.Cmd) {
 	require.Error(t, process.Wait(), "killed")
 }
 
-func takeover(t testing.TB, brokers []string, instance string, session time.Duration) time.Duration {
-	t.Helper()
-	topic, _ := published(t, brokers, 1)
-	cfg := batches(brokers, kafkatest.Group(t))
-	cfg.InstanceID, cfg.SessionTimeout = instance, session
-	killedMember(t, cfg, topic)
-	killed := time.Now()
-	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, newEvent("a", 2)))
-	handle, calls := byHand()
-	r := consume(t, cfg, topic, handle)
-	c := receive(t, calls)
-	took := time.Since(killed)
-	c.reply <- result{len(c.batch), nil}
-	r.stop()
-	require.NoError(t, receive(t, r.ended))
-	return took
-}
-
 func TestASuccessorTakesOverAtOnce(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
-	with := takeover(t, brokers, "a", 4*kafkatest.Patience) // the session outlasts the test's patience
-	without := takeover(t, brokers, "", 6*time.Second)
-	t.Logf("first message of the successor after kill -9: %s with an instance id, %s without (session timeout 6s)",
-		with.Round(time.Millisecond), without.Round(time.Millisecond))
-	require.Greater(t, without, time.Second)
+	topic, _ := published(t, brokers, 1)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.InstanceID, cfg.SessionTimeout = "a", 4*kafkatest.Patience // it outlasts the test's patience
+	process, lines := startMember(t, cfg, topic)
+	require.Equal(t, "a-1", receive(t, lines))
+	killMember(t, process)
+	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, newEvent("a", 2)))
+	receive(t, join(t, cfg, topic).calls).ack()
 }
 
 func TestTwoMembersWithOneInstanceID(t *testing.T) {
@@ -116,18 +94,16 @@ func TestTwoMembersWithOneInstanceID(t *testing.T) {
 	topic, ids := published(t, brokers, 1)
 	cfg := batches(brokers, kafkatest.Group(t))
 	cfg.InstanceID, cfg.DrainTimeout = "same", 14*time.Second
-	handle, calls := byHand()
-	first := consume(t, cfg, topic, handle)
-	working := receive(t, calls)
-	laterHandle, laterCalls := byHand()
-	later := consume(t, cfg, topic, laterHandle)
+	first := join(t, cfg, topic)
+	working := receive(t, first.calls)
+	later := join(t, cfg, topic)
 	began := time.Now()
 	err := receive(t, first.ended)
 	require.ErrorIs(t, err, kafka.ErrFenced)
 	require.Less(t, time.Since(began), cfg.DrainTimeout, "a lost membership has no drain")
 	require.ErrorIs(t, first.Healthy(t.Context()), err)
 	require.Error(t, working.ctx.Err())
-	require.Equal(t, ids, receive(t, laterCalls).ids())
+	require.Equal(t, ids, receive(t, later.calls).ids())
 	require.NoError(t, later.Healthy(t.Context()))
 }
 
@@ -140,11 +116,9 @@ func TestAMemberWithAnInstanceIDLeavesWhenItCloses(t *testing.T) {
 		cfg := batches(brokers, group)
 		cfg.InstanceID, cfg.Batch, cfg.DrainTimeout = id, 1, 200*time.Millisecond
 		cfg.SessionTimeout = 4 * kafkatest.Patience
-		handle, calls := byHand()
-		r := consume(t, cfg, topic, handle)
-		receive(t, calls).reply <- result{1, nil}
-		r.stop()
-		require.NoError(t, receive(t, r.ended))
+		m := join(t, cfg, topic)
+		m.read(t, 1)
+		m.close()
 	}
 	leave("one")
 	leave("another")
@@ -180,13 +154,13 @@ func TestAPartitionBetweenTwoOwnersIsNotForgotten(t *testing.T) {
 	handled := make(chan int32)
 	handle := func(ctx context.Context, batch []*message.Message) (int, error) {
 		select {
-		case handled <- partitionOf(t, batch[0]):
+		case handled <- placeOf(batch[0]).Partition:
 		case <-ctx.Done():
 		}
 		return len(batch), nil
 	}
-	consume(t, first, topic, handle)
-	consume(t, second, topic, handle)
+	consume(t, first, topic, handle, nil)
+	consume(t, second, topic, handle, nil)
 	for of := map[int32]bool{}; len(of) < 2; {
 		of[receive(t, handled)] = true
 	}

@@ -3,11 +3,7 @@ package kafka_test
 import (
 	"testing"
 
-	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
-
-	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
@@ -37,9 +33,8 @@ func TestLagIsWhatWaits(t *testing.T) {
 	require.EqualValues(t, 5, lag.Records, "nothing was ever consumed")
 	require.Positive(t, lag.Age)
 
-	cfg := fast(brokers, group)
-	l := listen(t, cfg, topic)
-	require.Equal(t, ids[:1], read(t, l, 1))
+	m := join(t, singles(brokers, group), topic)
+	require.Equal(t, ids[:1], m.read(t, 1))
 	awaitBehind(t, brokers, group, topic, 4)
 	standing := behind(t, brokers, group, topic)
 	testkit.Until(t, func() bool {
@@ -47,7 +42,7 @@ func TestLagIsWhatWaits(t *testing.T) {
 		require.EqualValues(t, 4, now.Records)
 		return now.Age > standing.Age
 	}, "the age of what waits grows while the consumer stands")
-	require.NoError(t, l.Close())
+	m.close()
 
 	deleteRecords(t, brokers, topic, 3)
 	require.EqualValues(t, 2, behind(t, brokers, group, topic).Records, "what was deleted waits no more")
@@ -85,38 +80,11 @@ func TestTransactionMarksAreNoLag(t *testing.T) {
 	producer, send := transactional(t, brokers, topic)
 	send(producer.CommitTxn)
 	awaitBehind(t, brokers, group, topic, 2) // the record, and the mark that the broker writes after its answer
-	l := listen(t, fast(brokers, group), topic)
-	receive(t, l.messages).Ack()
+	join(t, singles(brokers, group), topic).read(t, 1)
 	awaitBehind(t, brokers, group, topic, 0)
 	send(producer.AbortTxn)
 	send(func() error { return nil }) // it stays open
 	require.Equal(t, kafka.Lag{Topic: topic}, behind(t, brokers, group, topic))
 	require.NoError(t, producer.CommitTxn())
 	awaitBehind(t, brokers, group, topic, 2)
-}
-
-func TestLagOfARefusedGroupIsAnError(t *testing.T) {
-	t.Parallel()
-	const topic = "guarded"
-	root := guarded(t, topic, "g", map[kmsg.ACLResourceType][]kmsg.ACLOperation{
-		kmsg.ACLResourceTypeTopic: {kmsg.ACLOperationRead},
-	})
-	root.User = app
-	_, err := kafka.ReadLag(t.Context(), root, "g", topic, nil)
-	require.ErrorIs(t, err, sarama.ErrGroupAuthorizationFailed)
-}
-
-func TestLagOfPartitionsWithSeveralLeaders(t *testing.T) {
-	t.Parallel()
-	cluster, brokers := kafkatest.Fake(t, kfake.NumBrokers(2), kfake.SeedTopics(2, "spread"))
-	for partition := range int32(2) {
-		require.NoError(t, cluster.MoveTopicPartition("spread", partition, partition))
-	}
-	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish("spread", events(40, keys(20)...)...))
-	lags, err := kafka.ReadLag(t.Context(), kafka.Config{Brokers: brokers}, "g", "spread", nil)
-	require.NoError(t, err)
-	require.Len(t, lags, 2)
-	require.EqualValues(t, 40, lags[0].Records+lags[1].Records)
-	require.Positive(t, lags[0].Records)
-	require.Positive(t, lags[1].Records)
 }

@@ -56,8 +56,7 @@ func decode(ctx context.Context, group string, r *sarama.ConsumerMessage, from *
 	return msg
 }
 
-// Origin is a middleware for handlers on watermill-kafka's stock Subscriber. It gives the inbox a record's place and
-// key.
+// Origin is a middleware on watermill-kafka's stock Subscriber: it gives the inbox a record's place and key.
 func Origin(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		ctx := msg.Context()

@@ -21,7 +21,7 @@ type Owners struct {
 // Stable is the state of a group that is not rebalancing.
 const Stable = "Stable"
 
-// ReadOwners asks the group's coordinator: the answer is the same on every instance.
+// ReadOwners asks the group's coordinator.
 func ReadOwners(ctx context.Context, cfg Config, group, topic string) (owners Owners, err error) {
 	err = Ask(ctx, cfg, "describe group "+group, func(c Cluster) error {
 		partitions, err := c.Partitions(topic)

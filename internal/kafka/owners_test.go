@@ -23,7 +23,7 @@ func TestOwnersAndStandings(t *testing.T) {
 
 	failing, handling := errors.New("no"), make(chan struct{})
 	cfg := batches(brokers, group)
-	consumer, err := kafka.NewConsumer(cfg, func(ctx context.Context, batch []*message.Message) (int, error) {
+	m := consume(t, cfg, topic, func(ctx context.Context, batch []*message.Message) (int, error) {
 		if string(batch[0].Payload) == "fails" {
 			return 0, failing
 		}
@@ -33,11 +33,6 @@ func TestOwnersAndStandings(t *testing.T) {
 		}
 		return len(batch), nil
 	}, nil)
-	require.NoError(t, err)
-	require.Empty(t, consumer.Standings(), "not before it runs")
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- consumer.Run(ctx, topic) }()
 	testkit.Until(t, func() bool {
 		owners, err = kafka.ReadOwners(t.Context(), kafka.Config{Brokers: brokers}, group, topic)
 		return err == nil && len(owners.By) == 2
@@ -48,7 +43,7 @@ func TestOwnersAndStandings(t *testing.T) {
 	toPartition(t, brokers, topic, 0, "fails")
 	toPartition(t, brokers, topic, 1, "waits")
 	standing := func(partition int32) (found kafka.Standing) {
-		for _, s := range consumer.Standings() {
+		for _, s := range m.Standings() {
 			if s.Partition == partition {
 				found = s
 			}
@@ -60,7 +55,6 @@ func TestOwnersAndStandings(t *testing.T) {
 	require.NoError(t, standing(1).Failure)
 	close(handling)
 	testkit.Until(t, func() bool { return standing(1).Handling.IsZero() })
-	stop()
-	require.NoError(t, <-ended)
-	require.Empty(t, consumer.Standings())
+	m.close()
+	require.Empty(t, m.Standings())
 }

@@ -2,7 +2,6 @@ package kafka_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,26 +30,15 @@ func committedOf(t testing.TB, brokers []string, group, topic string, partition 
 	return answer.GetBlock(topic, partition).Offset
 }
 
-func silent(t testing.TB, l *listener) {
-	t.Helper()
-	select {
-	case msg, ok := <-l.messages:
-		require.False(t, ok, "message handed out: %v", msg)
-	case <-time.After(50 * time.Millisecond):
-	}
-}
-
 func TestAfterACrashTheUncommittedComesAgain(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
 	topic, ids := published(t, brokers, 4)
-	cfg := fast(brokers, kafkatest.Group(t))
-	l := listen(t, cfg, topic)
-	require.Equal(t, ids[:2], read(t, l, 2))
-	left := receive(t, l.messages)
-	require.Equal(t, ids[2], left.UUID)
-	left.Nack()
-	require.NoError(t, l.Close())
+	cfg := singles(brokers, kafkatest.Group(t))
+	m := join(t, cfg, topic)
+	require.Equal(t, ids[:2], m.read(t, 2))
+	require.Equal(t, ids[2:3], receive(t, m.calls).ids())
+	m.close()
 
-	require.Equal(t, ids[2:], read(t, listen(t, cfg, topic), 2))
+	require.Equal(t, ids[2:], join(t, cfg, topic).read(t, 2))
 }

@@ -11,8 +11,8 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Points is a handler's database. It stores a point per topic-partition, which the handler moves in the transaction of
-// each outcome. A point below the owner's position shows that the database went back.
+// Points is a handler's database. The handler moves a topic-partition's point in the transaction of each outcome. A
+// point below the owner's position shows that the database went back.
 type Points interface {
 	// ReadPoints returns the points of a topic's partitions; one without a point is missing.
 	ReadPoints(ctx context.Context, topic string) (map[int32]event.Point, error)

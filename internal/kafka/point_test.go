@@ -56,7 +56,7 @@ func (d *database) handle(_ context.Context, batch []*message.Message) (int, err
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i, msg := range batch {
-		origin, _ := event.OriginFrom(msg.Context())
+		origin := placeOf(msg)
 		p, exists := d.points[origin.Partition]
 		if !exists || p.Next < *origin.From {
 			return i, errWentBack
@@ -142,17 +142,16 @@ func (r *rewinding) publish(t *testing.T, n int) {
 	}
 }
 
-func (r *rewinding) start(t *testing.T) *running {
+func (r *rewinding) start(t *testing.T) *member {
 	t.Helper()
-	return consumeWith(t, r.cfg, r.topic, r.handle, slog.New(r.log))
+	return consume(t, r.cfg, r.topic, r.handle, slog.New(r.log))
 }
 
-func (r *rewinding) end(t *testing.T, member *running, offset int64) {
+func (r *rewinding) end(t *testing.T, m *member, offset int64) {
 	t.Helper()
-	member.awaitPartition(t)
+	m.awaitPartition(t)
 	testkit.Until(t, func() bool { return committed(t, r.brokers, r.cfg.Group, r.topic) == offset })
-	member.stop()
-	<-member.done
+	m.close()
 }
 
 func (r *rewinding) handleAll(t *testing.T, n int) {
@@ -226,17 +225,16 @@ func TestAPartitionThatComesLaterBeginsAtItsPoint(t *testing.T) {
 	d := &database{points: map[int32]event.Point{}}
 	cfg := batches(brokers, kafkatest.Group(t))
 	cfg.Points, cfg.LookEvery = d, time.Hour
-	stays := consume(t, cfg, topic, d.handle)
+	stays := consume(t, cfg, topic, d.handle, nil)
 	d.taken(t, len(msgs))
-	goes := consume(t, cfg, topic, d.handle)
+	goes := consume(t, cfg, topic, d.handle, nil)
 	goes.awaitPartition(t)
 	moved := goes.Standings()[0].Partition
 	next := d.point(moved).Next
 	require.Equal(t, next, committedOf(t, brokers, cfg.Group, topic, moved))
 
 	d.set(moved, event.Point{Next: next - 2})
-	goes.stop()
-	<-goes.done
+	goes.close()
 	require.Equal(t, []string{fmt.Sprintf("%d/%d", moved, next-2), fmt.Sprintf("%d/%d", moved, next-1)}, d.taken(t, 2))
 	require.Equal(t, []string{kafka.CauseDatabase}, d.causes())
 	testkit.Until(t, func() bool { return len(stays.Standings()) == 2 })
@@ -258,11 +256,11 @@ func TestAMemberReadsAllOfALogThatLostRecords(t *testing.T) {
 			r.handleAll(t, 4)
 			lost := point(r.point(0))
 			r.set(0, lost)
-			member := r.start(t)
+			m := r.start(t)
 			require.Equal(t, offsets(0, 4), r.taken(t, 4))
 			require.Equal(t, []string{kafka.CauseBroker}, r.causes())
 			r.requireWarnings(t, "the broker went back")
-			r.end(t, member, 4)
+			r.end(t, m, 4)
 			r.start(t)
 			r.publish(t, 1)
 			require.Equal(t, offsets(4, 5), r.taken(t, 1), "nothing is read a third time")
@@ -280,8 +278,8 @@ func TestALogIsReadAgainOnce(t *testing.T) {
 	r.set(0, lost)
 	r.cfg.Batch = 1
 	reached, stop := make(chan struct{}), make(chan struct{})
-	member := consumeWith(t, r.cfg, r.topic, func(ctx context.Context, batch []*message.Message) (int, error) {
-		if origin, _ := event.OriginFrom(batch[0].Context()); origin.Offset == 2 {
+	m := consume(t, r.cfg, r.topic, func(ctx context.Context, batch []*message.Message) (int, error) {
+		if placeOf(batch[0]).Offset == 2 {
 			close(reached)
 			<-stop
 			return 0, ctx.Err()
@@ -289,9 +287,9 @@ func TestALogIsReadAgainOnce(t *testing.T) {
 		return r.handle(ctx, batch)
 	}, slog.New(r.log))
 	<-reached
-	member.stop()
+	m.stop()
 	close(stop)
-	<-member.done
+	m.close()
 	require.Equal(t, offsets(0, 2), r.taken(t, 2))
 	r.start(t)
 	require.Equal(t, offsets(2, 4), r.taken(t, 2))
@@ -352,16 +350,16 @@ func TestAPointWhoseRecordExpired(t *testing.T) {
 	deleteRecords(t, r.brokers, r.topic, 4)
 	last := r.point(0)
 	r.set(0, event.Point{Next: 4, Time: last.Time - 2})
-	member := r.start(t)
+	m := r.start(t)
 	require.Equal(t, offsets(4, 6), r.taken(t, 2))
 	require.Equal(t, []string{kafka.CauseDatabase}, r.causes())
-	r.end(t, member, 6)
+	r.end(t, m, 6)
 
 	r.set(0, event.Point{Next: 3, Time: last.Time - 3})
 	r.cfg.UnhealthyAfter = 30 * time.Millisecond
-	member = r.start(t)
-	testkit.Until(t, func() bool { return errors.Is(member.Healthy(t.Context()), kafka.ErrOffsetGone) })
-	require.ErrorContains(t, member.Healthy(t.Context()), "3, the log has 4 to 6")
+	m = r.start(t)
+	testkit.Until(t, func() bool { return errors.Is(m.Healthy(t.Context()), kafka.ErrOffsetGone) })
+	require.ErrorContains(t, m.Healthy(t.Context()), "3, the log has 4 to 6")
 	r.requireWarnings(t, "the database went back", "partition is not read")
 	r.mu.Lock()
 	delete(r.points, 0) // an operator accepts the loss
@@ -376,10 +374,10 @@ func TestAGroupWithoutPointsReadsAllOfItsLog(t *testing.T) {
 	r := newRewinding(t, 4)
 	r.handleAll(t, 4)
 	r.points = map[int32]event.Point{}
-	member := r.start(t)
+	m := r.start(t)
 	require.Equal(t, offsets(0, 4), r.taken(t, 4))
 	require.Equal(t, []string{kafka.CauseDatabase}, r.causes())
-	r.end(t, member, 4)
+	r.end(t, m, 4)
 	r.start(t)
 	r.publish(t, 1)
 	require.Equal(t, offsets(4, 5), r.taken(t, 1), "nothing is read a third time")
@@ -395,14 +393,14 @@ func TestAPositionCrossesOffsetsWithoutARecord(t *testing.T) {
 		send(producer.CommitTxn)
 	}
 	r.cfg.LookEvery, r.cfg.Batch = time.Millisecond, 1
-	member := r.start(t)
+	m := r.start(t)
 	require.Equal(t, []string{"0/2", "0/6"}, r.taken(t, 2))
 	r.publish(t, 1)
 	require.Equal(t, []string{"0/8"}, r.taken(t, 1))
-	r.end(t, member, 9)
-	member = r.start(t)
+	r.end(t, m, 9)
+	m = r.start(t)
 	r.publish(t, 1)
 	require.Equal(t, []string{"0/9"}, r.taken(t, 1))
 	require.Empty(t, r.causes())
-	r.end(t, member, 10)
+	r.end(t, m, 10)
 }

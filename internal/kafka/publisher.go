@@ -21,11 +21,11 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Publisher is watermill-kafka's Publisher, called for many keys at a time, so that sarama can make batches. It
-// connects on first use and is safe for concurrent use.
+// Publisher is watermill-kafka's Publisher, called for many keys at a time, so that sarama makes batches. It connects
+// on first use and is safe for concurrent use.
 //
-// Guaranteed: the messages of a key are on the log in the order of the call. After a failure the later ones of its key
-// are not sent. An acknowledged message is on all in-sync replicas. A message that the broker refuses fails alone.
+// Guaranteed: a key's messages are on the log in the order of the call. After a failure the later ones of its key are
+// not sent. An acknowledged message is on all in-sync replicas. A message that the broker refuses fails alone.
 //
 // Not guaranteed: that a message is written once.
 type Publisher struct {
@@ -33,6 +33,7 @@ type Publisher struct {
 	log     *slog.Logger
 	closing context.Context //nolint:containedctx // of the publisher: Close ends it
 	stop    context.CancelFunc
+	repeats atomic.Int64 // how often sarama has sent a batch again
 
 	connecting sync.Mutex
 	conn       *connection // nil: none
@@ -60,54 +61,49 @@ func (p *Publisher) Publish(topic string, msgs ...*message.Message) error {
 	return p.PublishContext(context.Background(), topic, msgs...)
 }
 
-// PublishContext is [Publisher.Publish] that also returns when ctx ends. An unsent message, or one whose answer is only
-// slow, has not failed: its error has a method Unfinished that returns true.
+// PublishContext is [Publisher.Publish] that also returns when ctx ends. The error of an unsent message, or of one
+// whose answer is only slow, has a method Unfinished that returns true.
 func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
-	_, err := p.publish(ctx, newCall(topic, msgs))
+	_, err := p.PublishAcked(ctx, topic, msgs...)
 	return err
 }
 
 // PublishAcked is [Publisher.PublishContext] that also puts each acknowledged record's place into its message's
-// context, as an [event.Origin]. repeated reports that the client sent a batch again: a record may be on the log twice.
+// context, as an [event.Origin]. repeated reports that a record may be on the log twice.
 func (p *Publisher) PublishAcked(
 	ctx context.Context, topic string, msgs ...*message.Message,
 ) (repeated bool, err error) {
-	c := newCall(topic, msgs)
-	c.places = make([]event.Origin, len(msgs))
-	for i, msg := range msgs {
-		msg.SetContext(context.WithValue(msg.Context(), placeKey{}, &c.places[i]))
-	}
-	return p.publish(ctx, c)
-}
-
-func (p *Publisher) publish(ctx context.Context, c *call) (repeated bool, err error) {
-	if len(c.msgs) == 0 {
+	if len(msgs) == 0 {
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, p.cfg.PublishTimeout, ErrTimeout)
 	defer cancel()
-	sent := make(chan struct{})
-	go func() { // Watermill's Publish takes no context, so it may outlive this call
-		defer close(sent)
-		p.send(ctx, c)
-	}()
+	c := &call{
+		topic: topic, msgs: msgs, copies: make([]*message.Message, len(msgs)), places: make([]event.Origin, len(msgs)),
+		results: slices.Repeat([]error{errWaiting}, len(msgs)),
+	}
+	for i, msg := range msgs {
+		c.copies[i] = &message.Message{UUID: msg.UUID, Metadata: msg.Metadata, Payload: msg.Payload}
+		c.copies[i].SetContext(context.WithValue(msg.Context(), placeKey{}, &c.places[i]))
+	}
+	before := p.repeats.Load()
+	sent := make(chan error, 1)
+	go func() { sent <- p.send(ctx, c) }() // Watermill's Publish takes no context, so it may outlive this call
 	select {
-	case <-sent:
+	case err = <-sent:
 	case <-ctx.Done():
 	}
-	return c.result(cmp.Or(context.Cause(ctx), ErrClosed))
+	repeated = p.repeats.Load() != before
+	return repeated, c.end(repeated, cmp.Or(err, context.Cause(ctx), ErrClosed))
 }
 
-func (p *Publisher) send(ctx context.Context, c *call) {
+// send returns an error if it sent nothing.
+func (p *Publisher) send(ctx context.Context, c *call) error {
 	conn, err := p.connect(ctx)
 	if err != nil {
-		for i := range c.msgs {
-			c.note(i, &pendingError{cause: fmt.Errorf("connect: %w", classify(err)), unfinished: true})
-		}
-		return
+		return fmt.Errorf("connect: %w", classify(err))
 	}
 	defer conn.inUse.RUnlock()
-	c.use(conn)
 	isOpen := func() bool { return ctx.Err() == nil && p.closing.Err() == nil }
 	keys := c.byKey()
 	var sending errgroup.Group
@@ -115,27 +111,27 @@ func (p *Publisher) send(ctx context.Context, c *call) {
 	refused := make([][]int, len(keys))
 	for n, indexes := range keys {
 		sending.Go(func() error {
-			refused[n] = c.sendKey(isOpen, indexes, false)
+			refused[n] = c.sendKey(conn, isOpen, indexes, false)
 			return nil
 		})
 	}
 	_ = sending.Wait()
 	for _, indexes := range refused {
-		c.sendKey(isOpen, indexes, true)
+		c.sendKey(conn, isOpen, indexes, true)
 	}
 	conn.tookNothing.Store(!slices.Contains(c.results, nil))
+	return nil
 }
 
 type connection struct {
 	*wkafka.Publisher
 	made        time.Time
 	inUse       sync.RWMutex // a call reads; closing writes
-	repeats     atomic.Int64 // how often sarama has sent a batch again
 	tookNothing atomic.Bool  // in the last call
 }
 
-// connect returns the connection for one call, which ends with inUse.RUnlock. One without success in its last call is
-// replaced when it is idle, since sarama would wait ten seconds; its late batches must not follow newer ones.
+// connect returns the connection for one call, which ends with inUse.RUnlock. It replaces an idle one whose last call
+// failed, since sarama would wait ten seconds. Late batches of the old one must not follow newer ones.
 func (p *Publisher) connect(ctx context.Context) (*connection, error) {
 	p.connecting.Lock()
 	defer p.connecting.Unlock()
@@ -145,7 +141,8 @@ func (p *Publisher) connect(ctx context.Context) (*connection, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
-	if old := p.conn; old != nil && old.isUseless() && old.inUse.TryLock() {
+	old := p.conn
+	if old != nil && old.tookNothing.Load() && time.Since(old.made) > reconnectAfter && old.inUse.TryLock() {
 		p.conn = nil
 		if err := old.Close(); err != nil {
 			p.log.Debug("close connection", "error", err)
@@ -162,10 +159,6 @@ func (p *Publisher) connect(ctx context.Context) (*connection, error) {
 	return p.conn, nil
 }
 
-func (c *connection) isUseless() bool {
-	return c.tookNothing.Load() && time.Since(c.made) > reconnectAfter
-}
-
 func (p *Publisher) dial() (*connection, error) {
 	if err := p.askForProducerID(); err != nil {
 		return nil, err
@@ -174,7 +167,7 @@ func (p *Publisher) dial() (*connection, error) {
 	settings := p.cfg.Producer()
 	pause := settings.Producer.Retry.BackoffFunc
 	settings.Producer.Retry.BackoffFunc = func(retries, limit int) time.Duration {
-		conn.repeats.Add(1)
+		p.repeats.Add(1)
 		return pause(retries, limit)
 	}
 	var err error
@@ -198,8 +191,7 @@ func (p *Publisher) askForProducerID() (err error) {
 	return producer.Close()
 }
 
-// Close waits for running sends and closes the connections. Calls that wait return [ErrClosed]. A second call does
-// nothing.
+// Close waits for running sends and closes the connection. Other messages fail with [ErrClosed].
 func (p *Publisher) Close() error {
 	p.stop()
 	p.connecting.Lock()
@@ -220,16 +212,12 @@ func (p *Publisher) Close() error {
 type call struct {
 	topic  string
 	msgs   []*message.Message
-	places []event.Origin // of the records of acknowledged messages; nil: not asked for
+	copies []*message.Message // to send: the next call may send the same messages
+	places []event.Origin     // of the records of acknowledged messages
 
-	mu      sync.Mutex
-	results []error // of each message; nil: acknowledged
-	conn    *connection
-	repeats int64 // of the connection, when the call began
-}
-
-func newCall(topic string, msgs []*message.Message) *call {
-	return &call{topic: topic, msgs: msgs, results: slices.Repeat([]error{errWaiting}, len(msgs))}
+	mu       sync.Mutex
+	results  []error // of each message; nil: acknowledged
+	hasEnded bool
 }
 
 var errWaiting, errUnderWay = errors.New("its turn has not come"), errors.New("its answer has not come")
@@ -250,24 +238,18 @@ func (c *call) byKey() (keys [][]int) {
 	return keys
 }
 
-func (c *call) use(conn *connection) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.conn, c.repeats = conn, conn.repeats.Load()
-}
-
 // sendKey returns the messages to send once more, record by record: a broker refuses a batch because of one record.
-func (c *call) sendKey(isOpen func() bool, indexes []int, areAlone bool) (refused []int) {
+func (c *call) sendKey(conn *connection, isOpen func() bool, indexes []int, areAlone bool) (refused []int) {
 	for n, i := range indexes {
-		if !c.begin(isOpen, i) {
+		if !isOpen() || !c.note(i, errUnderWay) {
 			return nil
 		}
-		err := c.conn.Publish(c.topic, c.msgs[i])
-		if err == nil {
+		err := conn.Publish(c.topic, c.copies[i])
+		switch {
+		case err == nil:
 			c.note(i, nil)
 			continue
-		}
-		if isOfOneRecord(err) && !areAlone {
+		case isOfOneRecord(err) && !areAlone:
 			c.note(i, errWaiting)
 			return indexes[n:]
 		}
@@ -280,6 +262,12 @@ func (c *call) sendKey(isOpen func() bool, indexes []int, areAlone bool) (refuse
 	return nil
 }
 
+func isOfOneRecord(err error) bool {
+	return slices.ContainsFunc([]error{
+		sarama.ErrMessageSizeTooLarge, sarama.ErrMessageSetSizeTooLarge, sarama.ErrInvalidRecord,
+	}, func(answer error) bool { return errors.Is(err, answer) })
+}
+
 func explain(err error) error {
 	_, isTooLarge := errors.AsType[sarama.ConfigurationError](err) // for a record that is too large
 	if isTooLarge {
@@ -288,41 +276,24 @@ func explain(err error) error {
 	return classify(err)
 }
 
-// begin asks under the lock: a message that begins after the call's end would be missing in its result.
-func (c *call) begin(isOpen func() bool, i int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if isOpen() {
-		c.results[i] = errUnderWay
-		return true
-	}
-	return false
-}
-
-func (c *call) note(i int, result error) {
+// note returns false after the call's end: a message sent then would be missing in its result.
+func (c *call) note(i int, result error) (isInTime bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.results[i] = result
+	return !c.hasEnded
 }
 
-func isOfOneRecord(err error) bool {
-	return slices.ContainsFunc([]error{
-		sarama.ErrMessageSizeTooLarge, sarama.ErrMessageSetSizeTooLarge, sarama.ErrInvalidRecord,
-	}, func(answer error) bool { return errors.Is(err, answer) })
-}
-
-// cause is the reason for unsent messages.
-func (c *call) result(cause error) (repeated bool, err error) {
+// end returns the call's error. cause is the reason for unsent messages.
+func (c *call) end(repeated bool, cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	repeated = c.conn != nil && c.conn.repeats.Load() != c.repeats
+	c.hasEnded = true
 	failed := make(map[int]error)
 	for i, err := range c.results {
 		switch {
 		case err == nil:
-			if c.places != nil {
-				c.msgs[i].SetContext(event.WithOrigin(c.msgs[i].Context(), c.places[i]))
-			}
+			c.msgs[i].SetContext(event.WithOrigin(c.msgs[i].Context(), c.places[i]))
 			continue
 		case errors.Is(err, errWaiting):
 			err = &pendingError{cause: cause, unfinished: true}
@@ -332,9 +303,9 @@ func (c *call) result(cause error) (repeated bool, err error) {
 		failed[i] = err
 	}
 	if len(failed) == 0 {
-		return repeated, nil
+		return nil
 	}
-	return repeated, &PublishError{Topic: c.topic, Failed: failed}
+	return &PublishError{Topic: c.topic, Failed: failed}
 }
 
 type pendingError struct {

@@ -1,7 +1,6 @@
 package kafka_test
 
 import (
-	"crypto/rand"
 	"errors"
 	"strings"
 	"testing"
@@ -9,12 +8,10 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
 )
@@ -135,37 +132,12 @@ func TestNothingOvertakesAFailedBatch(t *testing.T) {
 	}
 }
 
-func TestARecordThatOnlyTheBrokerRefuses(t *testing.T) {
-	t.Parallel()
-	_, brokers := kafkatest.Fake(t, kfake.BrokerConfigs(map[string]string{"message.max.bytes": "40000"}))
-	topic := kafkatest.Topic(t, brokers, 1)
-	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
-	msgs := events(300, "a", "b", "c")
-	msgs[100].Payload = make([]byte, 50_000) // key b
-	_, err := rand.Read(msgs[100].Payload)   // no codec makes it smaller
-	require.NoError(t, err)
-
-	failed := failures(t, publisher.Publish(topic, msgs...))
-	require.ErrorIs(t, failed[100], sarama.ErrMessageSizeTooLarge)
-	require.True(t, isPermanent(failed[100]))
-	delete(failed, 100)
-	require.Len(t, failed, 66, "the later ones of its key")
-	for i, err := range failed {
-		require.Equal(t, 1, i%3)
-		require.ErrorIs(t, err, kafka.ErrNotSent)
-	}
-	byKey := logOf(t, brokers, topic, 300-67)
-	require.Len(t, byKey["a"], 100)
-	require.Len(t, byKey["b"], 33)
-	require.Len(t, byKey["c"], 100)
-}
-
 func TestAnInvalidRecordIsIsolated(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
 	topic := kafkatest.Topic(t, brokers, 1)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
-	msgs := events(50, keys(50)...)
+	msgs := events(50, keys(5)...)
 	msgs[17].Payload = []byte("poison")
 	cluster.Fault(kfake.Fault{
 		Keys: produce, Topic: topic, Err: kerr.InvalidRecord, Count: -1,
@@ -176,9 +148,16 @@ func TestAnInvalidRecordIsIsolated(t *testing.T) {
 	})
 
 	failed := failures(t, publisher.Publish(topic, msgs...))
-	require.Len(t, failed, 1)
 	require.True(t, isPermanent(failed[17]))
-	require.Len(t, logOf(t, brokers, topic, 49), 49)
+	delete(failed, 17)
+	require.Len(t, failed, 6, "the later ones of its key")
+	for i, err := range failed {
+		require.Equal(t, 17%5, i%5)
+		require.ErrorIs(t, err, kafka.ErrNotSent)
+	}
+	want := sent(msgs...)
+	want["key-002"] = want["key-002"][:3]
+	require.Equal(t, want, logOf(t, brokers, topic, 43))
 }
 
 // The call ends before the records that the broker refused with another one have been sent alone.
@@ -199,52 +178,17 @@ func TestARecordOfARefusedBatchHasNotFailed(t *testing.T) {
 	}
 }
 
-func TestATopicThatMayNotBeWritten(t *testing.T) {
+func TestLeadersThatMove(t *testing.T) {
 	t.Parallel()
-	for name, refusal := range map[string]*kerr.Error{
-		"the topic": kerr.TopicAuthorizationFailed, "the cluster": kerr.ClusterAuthorizationFailed,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cluster, brokers := kafkatest.Fake(t)
-			topic := kafkatest.Topic(t, brokers, 2)
-			publisher := newPublisher(t, kafka.Config{Brokers: brokers, RetryFor: 100 * time.Millisecond})
-			fault := cluster.Fault(kfake.Fault{Keys: produce, Topic: topic, Err: refusal, Count: -1})
-			msgs := events(10, keys(10)...)
-			err := publisher.Publish(topic, msgs...)
-			for _, failed := range failures(t, err) {
-				require.Equal(t, failure.Transient, failure.Classify(failed))
-				require.False(t, isPermanent(failed))
-			}
-			require.Len(t, failures(t, err), 10)
-			fault.Remove()
-			require.NoError(t, publisher.Publish(topic, msgs...))
-			require.Len(t, logOf(t, brokers, topic, 10), 10)
-		})
+	cluster, brokers := kafkatest.Fake(t, kfake.NumBrokers(3))
+	topic := kafkatest.Topic(t, brokers, 3)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers[:1]})
+	msgs := events(240, keys(20)...)
+	for round := range 6 {
+		require.NoError(t, publisher.Publish(topic, msgs[round*40:(round+1)*40]...))
+		for partition := range int32(3) {
+			require.NoError(t, cluster.MoveTopicPartition(topic, partition, (partition+int32(round))%3))
+		}
 	}
-}
-
-func TestATopicThatTakesNoRecord(t *testing.T) {
-	t.Parallel()
-	cluster, brokers := kafkatest.Fake(t)
-	topic := kafkatest.Topic(t, brokers, 2)
-	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
-	cluster.Fault(kfake.Fault{Keys: produce, Topic: topic, Err: kerr.PolicyViolation, Count: -1})
-	err := publisher.Publish(topic, events(10, keys(10)...)...)
-	require.Len(t, failures(t, err), 10)
-	require.True(t, isPermanent(err))
-}
-
-// A next batch with the sequence number of a lost one would be dropped, and reported as a success.
-func TestAnotherRecordIsNotTakenForARepetition(t *testing.T) {
-	t.Parallel()
-	cluster, brokers := kafkatest.Fake(t)
-	topic := kafkatest.Topic(t, brokers, 1)
-	publisher := newPublisher(t, kafka.Config{Brokers: brokers, RetryFor: time.Millisecond})
-	fault := cluster.Fault(kfake.Fault{Keys: produce, Topic: topic, Err: kerr.RequestTimedOut, Count: -1})
-	require.ErrorIs(t, publisher.Publish(topic, newEvent("a", 1)), sarama.ErrRequestTimedOut)
-	fault.Remove()
-
-	require.NoError(t, publisher.Publish(topic, newEvent("b", 1)))
-	require.Equal(t, sent(newEvent("a", 1), newEvent("b", 1)), logOf(t, brokers, topic, 2))
+	require.Equal(t, sent(msgs...), logOf(t, brokers, topic, len(msgs)))
 }

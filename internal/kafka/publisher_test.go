@@ -2,7 +2,6 @@ package kafka_test
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -13,7 +12,6 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
-
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/twinbox/internal/kafka"
@@ -40,48 +38,24 @@ func unsent(t testing.TB, err error, msgs []*message.Message) []*message.Message
 	return left
 }
 
-func TestPublishWritesEveryKeyInOrder(t *testing.T) {
-	t.Parallel()
-	brokers := kafkatest.Brokers(t)
-	topic := kafkatest.Topic(t, brokers, 4)
-	publisher := newPublisher(t, kafka.Config{Brokers: brokers, MaxMessageBytes: 2000}) // several batches
-	msgs := events(200, keys(20)...)
-
-	require.NoError(t, publisher.Publish(topic, msgs[:120]...))
-	require.NoError(t, publisher.Publish(topic, msgs[120:]...))
-	require.NoError(t, publisher.Publish(topic))
-	require.Equal(t, sent(msgs...), logOf(t, brokers, topic, len(msgs)))
-}
-
 func TestConcurrentCallsAreAllAnswered(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
 	topic := kafkatest.Topic(t, brokers, 4)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
-	const callers, each = 20, 10
-	var group sync.WaitGroup
-	errs := make([]error, callers)
-	for i := range callers {
-		group.Go(func() {
-			for n := range each {
-				if err := publisher.Publish(topic, newEvent(fmt.Sprint("caller-", i), n+1)); err != nil {
-					errs[i] = err
+	msgs, all := events(200, keys(20)...), sync.WaitGroup{}
+	for caller := range 20 {
+		all.Go(func() {
+			for i := caller; i < len(msgs); i += 20 { // those of its key
+				if err := publisher.Publish(topic, msgs[i]); err != nil {
+					t.Error(err)
 				}
 			}
 		})
 	}
-	group.Wait()
-	for _, err := range errs {
-		require.NoError(t, err)
-	}
-	byKey := logOf(t, brokers, topic, callers*each)
-	require.Len(t, byKey, callers)
-	for key, ids := range byKey {
-		require.Len(t, ids, each)
-		for n, id := range ids {
-			require.Equal(t, fmt.Sprintf("%s-%d", key, n+1), id)
-		}
-	}
+	all.Wait()
+	require.NoError(t, publisher.Publish(topic), "no message")
+	require.Equal(t, sent(msgs...), logOf(t, brokers, topic, len(msgs)))
 }
 
 func TestATooLargeRecordFailsAloneWithItsKeysTail(t *testing.T) {
@@ -119,12 +93,8 @@ func TestTopicsThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
-	names := []string{".", "..", "with space", "ümlaut", strings.Repeat("x", 250)}
-	if !kafkatest.IsReal() {
-		names = nil // the broker in process accepts any name
-	}
-	for _, name := range names {
-		err := publisher.Publish(name, newEvent("a", 1))
+	if kafkatest.IsReal() { // the broker in process accepts any name
+		err := publisher.Publish("with space", newEvent("a", 1))
 		require.ErrorIs(t, err, sarama.ErrInvalidTopic)
 		require.True(t, isPermanent(err))
 	}

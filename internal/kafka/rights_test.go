@@ -9,7 +9,6 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
-
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -82,21 +81,21 @@ func TestAMissingRightIsSaidAndWaitedFor(t *testing.T) {
 			t.Parallel()
 			root := guarded(t, topic, group, row.rights)
 			require.NoError(t, newPublisher(t, root).Publish(topic, newEvent("a", 1)))
-			cfg := fast(root.Brokers, group)
+			cfg := singles(root.Brokers, group)
 			cfg.User, cfg.Password = app, secret
 			cfg.UnhealthyAfter = 50 * time.Millisecond
 			log := &lines{}
-			l := listenWith(t, cfg, topic, slog.New(log))
+			m := consume(t, cfg, topic, nil, slog.New(log))
 
 			testkit.Until(t, func() bool {
-				err := l.Healthy(t.Context())
+				err := m.Healthy(t.Context())
 				return len(log.allCodes()) > 0 && err != nil && strings.Contains(err.Error(), row.code+": ")
 			}) // sarama asks for a group two dozen times, with a pause before each
 			require.Equal(t, []string{row.code}, slices.Compact(log.allCodes()))
 
 			grant(t, root, topic, group)
-			receive(t, l.messages).Ack()
-			testkit.Until(t, func() bool { return l.Healthy(t.Context()) == nil })
+			m.read(t, 1)
+			testkit.Until(t, func() bool { return m.Healthy(t.Context()) == nil })
 		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -62,18 +61,6 @@ func TestALogWhosePartitionHasNoLeaderIsNotWaitedForForEver(t *testing.T) {
 	}), sarama.ErrNotLeaderForPartition)
 }
 
-func TestAScanSaysWhyItDoesNotKnowWhereALogBegins(t *testing.T) {
-	t.Parallel()
-	cluster, brokers := kafkatest.Fake(t)
-	topic := kafkatest.Topic(t, brokers, 1)
-	refuse(cluster, -1, kerr.OffsetOutOfRange, kmsg.Fetch)
-	refuse(cluster, -1, kerr.KafkaStorageError, kmsg.ListOffsets)
-	require.ErrorIs(t, kafka.Ask(t.Context(), kafka.Config{Brokers: brokers}, "read", func(c kafka.Cluster) error {
-		_, err := c.Scan(topic, 0, 3, 5, func(*message.Message) error { return nil })
-		return err
-	}), sarama.ErrKafkaStorageError)
-}
-
 // A sum over the first partition would be 0.
 func TestLagIsKnownForAllPartitionsOrNone(t *testing.T) {
 	t.Parallel()
@@ -87,42 +74,4 @@ func TestLagIsKnownForAllPartitionsOrNone(t *testing.T) {
 	lags, err := kafka.ReadLag(t.Context(), cfg, "g", topic, nil)
 	require.ErrorIs(t, err, sarama.ErrNotLeaderForPartition)
 	require.Empty(t, lags)
-}
-
-// The known partitions are reported: a missing figure would end an alert.
-func TestLagIsToldWhileATopicGrows(t *testing.T) {
-	t.Parallel()
-	cluster, brokers := kafkatest.Fake(t)
-	topic := kafkatest.Topic(t, brokers, 1)
-	cfg := kafka.Config{Brokers: brokers}.WithDefaults()
-	require.NoError(t, publish(t, cfg, topic))
-	asked, grown, again := make(chan struct{}, 1), make(chan struct{}), false
-	cluster.Fault(kfake.Fault{
-		Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.NotLeaderForPartition, Count: -1,
-		When: func(kmsg.Request) bool {
-			select {
-			case asked <- struct{}{}:
-			default:
-			}
-			select {
-			case <-grown:
-				isFirst := !again // the client refreshes the topic before its next request
-				again = true
-				return isFirst
-			default:
-				return true
-			}
-		},
-	})
-	operator, growing := kafkatest.Admin(t, brokers), make(chan error, 1)
-	go func() {
-		<-asked
-		growing <- operator.CreatePartitions(topic, 2, nil, false)
-		close(grown)
-	}()
-	lags, err := kafka.ReadLag(t.Context(), cfg, "g", topic, nil)
-	require.NoError(t, err)
-	require.NoError(t, <-growing)
-	require.Len(t, lags, 1)
-	require.EqualValues(t, 1, lags[0].Records)
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"example.com/twinbox/internal/kafka"
@@ -54,9 +53,9 @@ func TestABrokerThatAsksForACertificate(t *testing.T) {
 	}
 	right := with(string(authority), certificate, key)
 	require.NoError(t, newPublisher(t, right).Publish("t", newEvent("a", 1)))
-	cfg := fast(brokers, "g")
+	cfg := singles(brokers, "g")
 	cfg.TLS = right.TLS
-	require.Equal(t, []string{"a-1"}, read(t, listen(t, cfg, "t"), 1))
+	require.Equal(t, []string{"a-1"}, join(t, cfg, "t").read(t, 1))
 
 	require.ErrorContains(t, kafka.Ping(t.Context(), with("", certificate, key)), "unknown authority")
 	require.Error(t, kafka.Ping(t.Context(), with(string(authority), "", "")))
@@ -76,10 +75,10 @@ func TestABrokerThatAsksForALogin(t *testing.T) {
 		t.Run(mechanism, func(t *testing.T) {
 			t.Parallel()
 			_, brokers := kafkatest.Fake(t, kfake.EnableSASL(), kfake.Superuser(of, app, secret), kfake.SeedTopics(1, "t"))
-			cfg := fast(brokers, "g")
+			cfg := singles(brokers, "g")
 			cfg.User, cfg.Password, cfg.Mechanism = app, secret, mechanism
 			require.NoError(t, newPublisher(t, cfg.Config).Publish("t", newEvent("a", 1)))
-			require.Equal(t, []string{"a-1"}, read(t, listen(t, cfg, "t"), 1))
+			require.Equal(t, []string{"a-1"}, join(t, cfg, "t").read(t, 1))
 			cfg.Password = "wrong"
 			require.Error(t, kafka.Ping(t.Context(), cfg.Config))
 		})

@@ -31,7 +31,7 @@ func TestWatermillSuite(t *testing.T) {
 		require.NoError(t, err)
 		subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
 			Brokers: brokers, ConsumerGroup: group, Unmarshaler: kafka.Marshaler{},
-			NackResendSleep: stock.NoSleep, OverwriteSaramaConfig: fast(brokers, group).Consumer(),
+			NackResendSleep: stock.NoSleep, OverwriteSaramaConfig: singles(brokers, group).Consumer(),
 		}, watermill.NopLogger{})
 		require.NoError(t, err)
 		t.Cleanup(func() { // some tests of the suite leave theirs open

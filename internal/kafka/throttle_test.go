@@ -68,7 +68,7 @@ func TestThrottledClientsAreSlow(t *testing.T) {
 	r := consume(t, cfg, topic, func(_ context.Context, batch []*message.Message) (int, error) {
 		seen.Add(int64(len(batch)))
 		return len(batch), nil
-	})
+	}, nil)
 	r.awaitPartition(t)
 	testkit.Until(t, func() bool {
 		require.NoError(t, r.Healthy(t.Context()))

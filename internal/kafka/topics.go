@@ -22,8 +22,8 @@ type Topic struct {
 }
 
 // EnsureTopics creates missing topics and waits up to RequestTimeout for the leaders of each. An existing topic keeps
-// its retention and partitions. The broker sets the times of records: by a producer's wrong clock, retention would
-// delete them early. It tries every topic and returns all errors. Processes may call it concurrently.
+// its retention and partitions. In each the broker sets the times of records: by a producer's wrong clock, retention
+// would delete them early. It returns all errors. Processes may call it concurrently.
 func EnsureTopics(ctx context.Context, cfg Config, topics ...Topic) error {
 	return Ask(ctx, cfg, "ensure topics", func(c Cluster) error {
 		var problems []error
@@ -120,14 +120,13 @@ func (c Cluster) describe(topic string) (s TopicState, err error) {
 	}
 	asked := []*sarama.ConfigResource{{Type: sarama.TopicResource, Name: topic}}
 	found, err := c.admin.DescribeConfigs(asked, sarama.DescribeConfigsOptions{})
-	if err == nil && len(found) != 1 {
-		err = sarama.ErrIncompleteResponse
-	}
-	if err == nil && found[0].ErrorCode != sarama.ErrNoError {
-		err = found[0].ErrorCode
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return s, err
+	case len(found) != 1:
+		return s, sarama.ErrIncompleteResponse
+	case found[0].ErrorCode != sarama.ErrNoError:
+		return s, found[0].ErrorCode
 	}
 	values := map[string]string{}
 	for _, setting := range found[0].Configs {

@@ -11,7 +11,6 @@ import (
 	stock "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -71,7 +70,7 @@ func TestUsualWayANackLoopOutlivesItsPartition(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
 	topic, _ := published(t, brokers, 1)
-	cfg := fast(brokers, kafkatest.Group(t))
+	cfg := singles(brokers, kafkatest.Group(t))
 	cfg.SessionTimeout = 6 * time.Second // how long the first member's place is reserved
 	first := stockSubscriber(t, cfg, topic)
 	var nacks atomic.Int64
@@ -103,7 +102,7 @@ func TestUsualWayALostPartitionCancelsNoHandler(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
 	topic, ids := published(t, brokers, 1)
-	cfg := fast(brokers, kafkatest.Group(t))
+	cfg := singles(brokers, kafkatest.Group(t))
 	cfg.SessionTimeout = 6 * time.Second
 	working := receive(t, stockSubscriber(t, cfg, topic))
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, TopLevel: true, Err: kerr.UnknownMemberID, Count: 1})

@@ -99,8 +99,8 @@ const renewRow = `
 update lease set due_at = clock_timestamp() + make_interval(secs => $4)
 where handler = $1 and event_id = $2 and token = $3 and state in ('claimed', 'submitting')`
 
-// Renew gives the lease its full time again, or returns [ErrStale].
-func (c *Claim) Renew(ctx context.Context) error { return c.extend(ctx, "renew", renewRow) }
+// renew gives the lease its full time again.
+func (c *Claim) renew(ctx context.Context) error { return c.extend(ctx, "renew", renewRow) }
 
 const beginRow = `
 update lease set state = 'submitting', due_at = clock_timestamp() + make_interval(secs => $4)

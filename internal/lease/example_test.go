@@ -47,34 +47,3 @@ func Example() {
 	// handed over: order-42-paid attempt 1
 	// stopped: <nil>
 }
-
-// A process that was stopped for longer than its lease begins no effect.
-func ExampleClaim_Begin() {
-	ctx := context.Background()
-	pool, drop := pgtest.Open(migrations.Lease)
-	defer drop()
-	leases, err := lease.New(lease.Config{Handler: "parcel", Pool: pool, Settings: lease.DefaultSettings()})
-	if err != nil {
-		panic(err)
-	}
-	if _, err := pool.Exec(ctx, lease.Intent, "parcel", "order-42-paid"); err != nil {
-		panic(err)
-	}
-	first, err := leases.Claim(ctx)
-	if err != nil {
-		panic(err)
-	}
-	// The process is stopped, its lease ends, and another claims the row.
-	if _, err := pool.Exec(ctx, `update lease set due_at = clock_timestamp()`); err != nil {
-		panic(err)
-	}
-	if err := leases.Sweep(ctx); err != nil {
-		panic(err)
-	}
-	if _, err := leases.Claim(ctx); err != nil {
-		panic(err)
-	}
-	fmt.Println(first.Begin(ctx))
-	// Output:
-	// stale_lease: begin: the lease of parcel on event order-42-paid has been lost
-}

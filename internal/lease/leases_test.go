@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -63,7 +64,7 @@ func TestAStaleClaimChangesNothing(t *testing.T) {
 
 			ctx := t.Context()
 			requireStale(t, first.Begin(ctx))
-			requireStale(t, first.Renew(ctx))
+			requireStale(t, first.renew(ctx))
 			b.leases.cfg.Effect.Done = func(context.Context, pgx.Tx, *Claim, time.Time) error {
 				t.Error("the event of an effect that was not recorded")
 				return nil
@@ -94,7 +95,7 @@ func TestAHeartbeatKeepsALease(t *testing.T) {
 	b.add(t, "e1")
 	c := b.claim(t)
 	b.expire(t)
-	require.NoError(t, c.Renew(t.Context()))
+	require.NoError(t, c.renew(t.Context()))
 	b.sweep(t)
 	b.requireNoneDue(t)
 	require.NoError(t, c.Begin(t.Context()))
@@ -303,9 +304,7 @@ func TestSettingsThatCannotHold(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"heartbeat too slow":      {Settings: Settings{Lease: time.Second, Heartbeat: time.Second}},
 		"pauses the wrong way":    {Settings: Settings{RetryMin: time.Minute, RetryMax: time.Second}},
-		"no such policy":          {Settings: Settings{OnUncertain: "hope"}},
 		"effect outlives a lease": {Settings: Settings{Lease: time.Second}, Timeout: time.Second},
-		"effect takes no time":    {Timeout: -time.Second},
 	} {
 		cfg.Handler, cfg.Pool, cfg.Settings = "test", b.pool, filled(cfg.Settings)
 		_, err := New(cfg)
@@ -323,4 +322,80 @@ func TestPausesDoubleUpToTheirLimit(t *testing.T) {
 		pauses = append(pauses, s.pause(attempt+1))
 	}
 	require.Equal(t, []time.Duration{1e9, 2e9, 4e9, 5e9, 5e9}, pauses)
+}
+
+func TestTimePassesForLeases(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Settings{Lease: time.Minute})
+	b.add(t, "event-1")
+	require.NoError(t, b.claim(t).record(t.Context(), outcome{state: Pending, reason: "away", pause: time.Hour}))
+	b.requireNoneDue(t)
+	pgtest.Advance(t, b.pool, time.Hour)
+	require.Equal(t, 2, b.claim(t).Attempt)
+	pgtest.Advance(t, b.pool, time.Minute)
+	b.sweep(t)
+	require.Equal(t, 3, b.claim(t).Attempt, "a lease that was not renewed has run out")
+}
+
+func TestReopenAndSettle(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Settings{})
+	b.add(t, "e1", "e2", "e3")
+	for range 3 {
+		c := b.claim(t)
+		require.NoError(t, c.Begin(t.Context()))
+		if c.EventID == "e3" {
+			require.NoError(t, c.record(t.Context(), failed))
+			continue
+		}
+		require.NoError(t, c.record(t.Context(), uncertain))
+	}
+	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+		settled, err := Settle(t.Context(), tx, "test", []string{"e1", "e3", "e4"})
+		require.NoError(t, err)
+		require.Len(t, settled, 1)
+		require.Equal(t, "e1", settled[0].EventID)
+		return Reopen(t.Context(), tx, "test", []string{"e1", "e2", "e3"})
+	}))
+	require.Equal(t, Done, b.state(t, "e1"))
+	require.Equal(t, Pending, b.state(t, "e2"))
+	require.Equal(t, Pending, b.state(t, "e3"))
+	require.Equal(t, 1, b.claim(t).Attempt)
+}
+
+func TestOldRowsArePurged(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Settings{Retention: time.Hour})
+	b.exec(t, `insert into lease (handler, event_id, state, ended_at)
+		select 'test', state || ' ' || age, state, now() - age * interval '1 min'
+		from unnest(array['done', 'skipped', 'failed', 'uncertain']) state, unnest(array[1, 120]) age`)
+	b.add(t, "pending")
+	b.exec(t, `insert into lease (handler, event_id, state, ended_at) values ('other', 'done 120', 'done', 'epoch')`)
+	refused := errors.New("refused")
+	b.leases.cfg.Effect.Purged = func(context.Context, pgx.Tx, []string) error { return refused }
+	require.ErrorIs(t, b.leases.Purge(t.Context()), refused)
+	require.Equal(t, 10, b.count(t, `select count(*) from lease`))
+	var gone []string
+	b.leases.cfg.Effect.Purged = func(_ context.Context, _ pgx.Tx, ids []string) error {
+		gone = append(gone, ids...)
+		return nil
+	}
+	require.NoError(t, b.leases.Purge(t.Context()))
+	require.ElementsMatch(t, []string{"done 120", "skipped 120"}, gone)
+	require.Equal(t, 8, b.count(t, `select count(*) from lease`))
+
+	kept := setup(t, Settings{})
+	kept.add(t, "e1")
+	kept.exec(t, `update lease set state = 'done', ended_at = 'epoch'`)
+	require.NoError(t, kept.leases.Purge(t.Context()))
+	require.Equal(t, 1, kept.count(t, `select count(*) from lease`), "without a retention all is kept")
+}
+
+func TestARunnerPurges(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Settings{Retention: time.Hour})
+	b.exec(t, `insert into lease (handler, event_id, state, ended_at)
+		select 'test', n::text, 'done', clock_timestamp() - interval '2 h' from generate_series(1, 2500) as n`)
+	b.run(t, b.leases, Effect{Do: func(context.Context, *Claim) error { return nil }})
+	testkit.Until(t, func() bool { return b.count(t, `select count(*) from lease`) == 0 })
 }

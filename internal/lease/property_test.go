@@ -107,7 +107,7 @@ func (b *bundle) step(t *testing.T, rt *rapid.T, actors []*actor) (stale int) {
 	case "begin":
 		err = c.Begin(ctx)
 	case "heartbeat":
-		err = c.Renew(ctx)
+		err = c.renew(ctx)
 	case "done":
 		err = c.record(ctx, done)
 	case "failed":

@@ -46,11 +46,3 @@ func TestRowsThatMakeNoSenseAreRefused(t *testing.T) {
 		require.NoError(t, tx.Rollback(t.Context()))
 	}
 }
-
-// Every statement that adds or moves a lease parses each check constraint anew.
-func TestALeaseIsCheckedInOneCall(t *testing.T) {
-	t.Parallel()
-	b := setup(t, Settings{})
-	require.Equal(t, 1, b.count(t,
-		`select count(*) from pg_constraint where conrelid = 'lease'::regclass and contype = 'c'`))
-}

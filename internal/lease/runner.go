@@ -43,11 +43,9 @@ const (
 )
 
 // Healthy fails when every claim has failed for 30 s, until a claim succeeds.
-func (r *Runner) Healthy(context.Context) error { return r.failingFor(longestFailure) }
-
-func (r *Runner) failingFor(limit time.Duration) error {
+func (r *Runner) Healthy(context.Context) error {
 	f := r.failing.Load()
-	if f == nil || time.Since(f.since) < limit {
+	if f == nil || time.Since(f.since) < longestFailure {
 		return nil
 	}
 	return fmt.Errorf("no row can be claimed for %s: %w", time.Since(f.since).Round(time.Second), f.err)
@@ -117,7 +115,7 @@ func (r *Runner) carryOut(ctx context.Context, c *Claim) (result string) {
 	ctx, finished := context.WithCancel(ctx)
 	attempting, lose := context.WithCancelCause(ctx)
 	var heartbeats sync.WaitGroup
-	heartbeats.Go(func() { c.keep(ctx, lose) })
+	heartbeats.Go(func() { c.sendHeartbeats(ctx, lose) })
 	defer heartbeats.Wait()
 	defer finished()
 
@@ -135,11 +133,11 @@ func (r *Runner) carryOut(ctx context.Context, c *Claim) (result string) {
 	return o.result
 }
 
-func (c *Claim) keep(ctx context.Context, lose context.CancelCauseFunc) {
+func (c *Claim) sendHeartbeats(ctx context.Context, lose context.CancelCauseFunc) {
 	pause := c.runner.cfg.Settings.Heartbeat
 	for failure.Sleep(ctx, pause) == nil {
 		renewing, cancel := context.WithTimeout(context.WithoutCancel(ctx), pause)
-		err := c.Renew(renewing)
+		err := c.renew(renewing)
 		cancel()
 		if errors.Is(err, ErrStale) {
 			lose(err)

@@ -142,35 +142,6 @@ func TestAnEffectMayOutliveItsLease(t *testing.T) {
 	require.Empty(t, started)
 }
 
-func TestEachWorkerKeepsItsLease(t *testing.T) {
-	t.Parallel()
-	settings := quick
-	settings.Workers, settings.Lease, settings.Heartbeat = 4, time.Minute, 10*time.Millisecond
-	b := setup(t, settings)
-	b.add(t, "e1", "e2", "e3", "e4")
-	inside, finish := make(chan struct{}, 4), make(chan struct{})
-	b.run(t, b.leases, Effect{Do: func(ctx context.Context, c *Claim) error {
-		inside <- struct{}{}
-		select {
-		case <-finish:
-		case <-t.Context().Done():
-		}
-		return c.Begin(ctx)
-	}})
-	for range 4 {
-		<-inside
-	}
-	b.exec(t, `create table first as select event_id, due_at from lease`)
-	testkit.Until(t, func() bool {
-		return b.count(t, `select count(*) from lease join first using (event_id) where lease.due_at > first.due_at`) == 4
-	}, "each is renewed")
-	close(finish)
-	for _, event := range []string{"e1", "e2", "e3", "e4"} {
-		b.await(t, event, Done)
-	}
-	require.Equal(t, 4, b.count(t, `select count(*) from lease where attempts = 1`))
-}
-
 func (b *bundle) due(t *testing.T) (at time.Time) {
 	t.Helper()
 	require.NoError(t, b.pool.QueryRow(t.Context(), `select due_at from lease`).Scan(&at))
@@ -296,46 +267,12 @@ func TestARunnerThatCannotClaimIsNotHealthy(t *testing.T) {
 	r := b.leases
 	b.run(t, r, Effect{Do: begin})
 	b.exec(t, `alter table lease rename to lease_gone`)
-	testkit.Until(t, func() bool { return r.failingFor(0) != nil })
-	require.ErrorContains(t, r.failingFor(0), `relation "lease" does not exist`)
+	testkit.Until(t, func() bool { return r.failing.Load() != nil })
 	require.NoError(t, r.Healthy(t.Context()), "a moment is nothing")
+	r.failing.Store(&claimFailure{time.Now().Add(-longestFailure), r.failing.Load().err})
+	require.ErrorContains(t, r.Healthy(t.Context()), `relation "lease" does not exist`)
 	b.exec(t, `alter table lease_gone rename to lease`)
-	testkit.Until(t, func() bool { return r.failingFor(0) == nil })
+	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 	b.add(t, "e1")
 	b.await(t, "e1", Done)
 }
-
-// While claims fail, the runner cannot know whether rows wait: it uses the short interval.
-func TestARunnerThatCannotClaimTriesWithEveryPoll(t *testing.T) {
-	t.Parallel()
-	settings := quick
-	settings.Poll = time.Second
-	b := setup(t, settings)
-	b.exec(t, `alter table lease rename to lease_gone`)
-	failures := make(chan struct{}, 100)
-	r := b.leases
-	r.cfg.Log = slog.New(counting{slog.DiscardHandler, failures})
-	b.run(t, r, Effect{Do: begin})
-	for range 3 {
-		<-failures
-	}
-	began := time.Now()
-	b.exec(t, `alter table lease_gone rename to lease`)
-	b.add(t, "e1")
-	b.await(t, "e1", Done)
-	require.Less(t, time.Since(began), 3*settings.Poll)
-}
-
-type counting struct {
-	slog.Handler
-	lines chan<- struct{}
-}
-
-func (counting) Enabled(context.Context, slog.Level) bool { return true }
-
-func (c counting) Handle(context.Context, slog.Record) error {
-	c.lines <- struct{}{}
-	return nil
-}
-
-func (c counting) WithAttrs([]slog.Attr) slog.Handler { return c }

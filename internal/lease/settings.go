@@ -21,8 +21,8 @@ const (
 	Resend = "resend" // try again: at least once
 )
 
-// Settings are the settings of one handler. internal/config reads the tags. A zero Heartbeat is a third of the lease, a
-// zero Retention forever.
+// Settings are the settings of one handler, read by internal/config. A zero Heartbeat is a third of the lease, a zero
+// Retention forever.
 type Settings struct {
 	Workers     int           `env:"WORKERS" envDefault:"4" min:"1" max:"100" doc:"effects carried out side by side"`
 	Lease       time.Duration `env:"LEASE" envDefault:"1m" min:"100ms" max:"1h" doc:"how long a claimed row is its claimant's without a heartbeat"`
@@ -80,7 +80,7 @@ type Config struct {
 	Registerer prometheus.Registerer // default: none
 }
 
-// New checks the configuration. It does not connect.
+// New checks settings against each other; internal/config checks each. It does not connect.
 func New(cfg Config) (*Runner, error) {
 	cfg.Settings.Heartbeat = cmp.Or(cfg.Settings.Heartbeat, cfg.Settings.Lease/3)
 	cfg.Timeout = cmp.Or(cfg.Timeout, cfg.Settings.Lease/2)
@@ -97,14 +97,10 @@ func (c Config) validate() error {
 	switch {
 	case c.Handler == "" || c.Pool == nil:
 		return errors.New("a handler and a pool are required")
-	case min(s.Workers, s.MaxAttempts) <= 0 || min(s.Lease, s.Heartbeat, s.Poll, s.RetryMin, c.Timeout) <= 0:
-		return errors.New("numbers and times must be positive")
 	case s.Heartbeat > s.Lease/2 || c.Timeout >= s.Lease:
 		return fmt.Errorf("the lease %s is too short for the heartbeat %s or the timeout %s", s.Lease, s.Heartbeat, c.Timeout)
 	case s.RetryMin > s.RetryMax:
 		return fmt.Errorf("longest pause %s is shorter than the first one %s", s.RetryMax, s.RetryMin)
-	case s.OnUncertain != Park && s.OnUncertain != Resend:
-		return fmt.Errorf("unknown policy %q", s.OnUncertain)
 	}
 	return nil
 }

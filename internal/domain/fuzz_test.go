@@ -35,14 +35,14 @@ func FuzzParseName(f *testing.F) {
 	})
 }
 
-func FuzzParseClaim(f *testing.F) {
+func FuzzParseToken(f *testing.F) {
 	good, err := key.Sign(ada, adaAt, noon)
 	require.NoError(f, err)
 	f.Add(good)
 	f.Add(strings.Repeat("A", len(good)))
 	f.Add("")
 	f.Fuzz(func(t *testing.T, token string) {
-		claim, err := domain.ParseClaim(token)
+		claim, err := domain.ParseToken(token)
 		if err == nil {
 			err = key.Verify(claim, adaAt, noon.Add(-1))
 		}

@@ -3,7 +3,6 @@ package notification
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -32,11 +31,7 @@ values ($1, $2, $3, $4, $5, $6, nullif($7, ''), nullif($8, ''))`
 
 // welcome stores the mail as a row for the sender. Sending here could announce a rollback, or lose the mail in a crash.
 func welcome(ctx context.Context, tx pgx.Tx, e event.Event, data domain.UserRegistered) error {
-	mailID, err := uuid.NewV7()
-	if err != nil {
-		return fmt.Errorf("make mail id: %w", err)
-	}
-	cause := e.Cause()
+	mailID, cause := uuid.Must(uuid.NewV7()), e.Cause()
 	return errors.Join(
 		inbox.Queue(ctx, tx, insertContact, string(data.UserID), data.Email, data.Name, e.Version),
 		inbox.Queue(ctx, tx, insertMail,

@@ -40,7 +40,7 @@ func TestTheLetterSaysWhoWhereAndUntilWhen(t *testing.T) {
 	link := pattern.FindStringSubmatch(letter.Text)
 	require.Len(t, link, 2)
 	require.NotContains(t, link[0], "ada", "no address in a link")
-	claim, err := domain.ParseClaim(link[1])
+	claim, err := domain.ParseToken(link[1])
 	require.NoError(t, err)
 	require.Equal(t, someone, claim.UserID)
 	require.Equal(t, writtenAt.Add(36*time.Hour), claim.Expires)

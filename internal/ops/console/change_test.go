@@ -185,7 +185,7 @@ func TestAChangeCanBeStopped(t *testing.T) {
 		<-ctx.Done()
 		return adminapi.Result{Count: 4}, ctx.Err()
 	}
-	b.console.changes.all[asked.ID] = asked
+	b.console.changes.tried[asked.ID] = asked
 	b.post(t, "/changes/9", ada)
 	testkit.Until(t, func() bool {
 		_, page := b.get(t, "/changes/9")
@@ -198,7 +198,7 @@ func TestAChangeCanBeStopped(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	paths := []string{
-		"/dead-letters", "/dead-letters/customer", "/dead-letters/customer/1", "/mails", "/lost", "/audit", "/events/x",
+		"/dead-letters", "/dead-letters/customer", "/dead-letters/customer/1", "/mails", "/audit", "/events/x",
 		"/find?id=x", "/changes/1",
 	}
 	signedOut := setup(t, nil)
@@ -244,8 +244,6 @@ func TestPagesShowTextAsText(t *testing.T) {
 		"/admin/v1/mails": `{"items":[{"id":X,"state":X,"event_id":X,"template":X,"user_id":X,"error":X,` +
 			`"created_at":"2026-01-02T03:04:05Z"}]}`,
 		"/admin/v1/audit": `{"items":[` + action + `]}`,
-		"/admin/v1/outbox/lost": `{"items":[{"topic":X,"event_id":X,"type":X,"key":X,"version":1,"headers":{X:X},` +
-			`"appended_at":"2026-01-02T03:04:05Z"}],"next":X}`,
 		"/admin/v1/story/x": `{"kind":X,"note":X,"related":[X],"steps":[{"at":"2026-01-02T03:04:05Z",` +
 			`"station":X,"service":X,"consumer":X,"outcome":X,"event_id":X,"event_type":X,"topic":X,"offset":1,` +
 			`"cause":X,"subject":X,"detail":X,"trace_id":X}]}`,
@@ -255,7 +253,7 @@ func TestPagesShowTextAsText(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/dead-letters", "/dead-letters/customer?code=" + url.QueryEscape(hostile), "/dead-letters/customer/7",
-		"/dead-letters/customer/7?payload=1", "/mails?state=" + url.QueryEscape(hostile), "/lost", "/audit", "/events/x",
+		"/dead-letters/customer/7?payload=1", "/mails?state=" + url.QueryEscape(hostile), "/audit", "/events/x",
 	} {
 		status, body := b.get(t, path)
 		require.Equal(t, http.StatusOK, status, path)
@@ -278,14 +276,12 @@ func TestNoAnswerIsNoAllClear(t *testing.T) {
 	b := setup(t, nil).signIn(t)
 	for path, clear := range map[string]string{
 		"/dead-letters": "No dead letters", "/mails?state=uncertain": "No uncertain mails",
-		"/audit": "Nothing was done by hand", "/events/x": "No service knows this id", "/lost": "has lost no event",
+		"/audit": "Nothing was done by hand", "/events/x": "No service knows this id",
 	} {
 		_, page := b.get(t, path)
 		require.NotContains(t, page, clear, path)
 		require.Contains(t, page, "There is no such thing. (not_found)", path)
-		if path != "/lost" {
-			require.Contains(t, page, "Unknown: not every service answered.", path)
-		}
+		require.Contains(t, page, "Unknown: not every service answered.", path)
 	}
 }
 

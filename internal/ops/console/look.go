@@ -106,12 +106,6 @@ func (c *Console) showMails(r *http.Request) (content, error) {
 	}}, nil
 }
 
-// showLost lists at most a hundred per service.
-func (c *Console) showLost(r *http.Request) (content, error) {
-	found := call[adminapi.LostEvents](c, r, client.Get("/admin/v1/outbox/lost", adminapi.ListLostParams{}))
-	return content{"lost", "Lost events", found}, nil
-}
-
 type deed struct {
 	Service string
 	adminapi.Action

@@ -59,7 +59,6 @@ type Config struct {
 	// Suspected, if set, gets the number of suspects before each further look.
 	Suspected func(suspects int)
 
-	off  Rule
 	most int64 // records of a topic; 0: mostRecords
 }
 
@@ -217,7 +216,7 @@ func (l *look) judges(f Finding) bool { return l.among == nil || slices.Contains
 
 func (l *look) suspect(f Finding) {
 	switch {
-	case f.Rule == l.off, !l.judges(f):
+	case !l.judges(f):
 	case len(l.suspects) == maxSuspects:
 		l.tooMany++
 	default:

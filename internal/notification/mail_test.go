@@ -57,14 +57,6 @@ func TestEveryAttemptIsTheSameMessageWithAFreshLink(t *testing.T) {
 	require.NotEqual(t, first.Text, second.Text, "the link lives from when it is sent")
 }
 
-func TestALetterThatCannotBeWritten(t *testing.T) {
-	t.Parallel()
-	broken := testMail()
-	broken.UserID = "no-uuid"
-	_, err := testWriter.Write(broken, writtenAt)
-	require.ErrorContains(t, err, "sign link")
-}
-
 func TestAMailGoesToTheContactAsItIsBySending(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

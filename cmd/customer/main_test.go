@@ -103,15 +103,6 @@ func TestABrokenEnvironmentIsRefusedAsAWhole(t *testing.T) {
 	require.Empty(t, connected, "nothing was dialled")
 }
 
-func TestAPortInUseIsNamed(t *testing.T) {
-	t.Parallel()
-	addr, _ := servicetest.Trap(t)
-	code, _, stderr := program.Command(t, environment(t, "ADMIN_ADDR="+addr), "serve")
-	require.Equal(t, 1, code)
-	require.Contains(t, stderr, "address already in use")
-	require.Contains(t, stderr, "admin listener")
-}
-
 func TestWithoutDatabaseAndBrokerTheCommandsFail(t *testing.T) {
 	t.Parallel()
 	closed := testkit.ReservePort(t)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -101,14 +102,16 @@ func (s *smtpServer) Mails() []string {
 	return slices.Clone(s.mails)
 }
 
-// awaitHangUp waits until no client is connected.
+// awaitHangUp waits until no client is connected. The garbage collector closes a forgotten connection after two minutes.
 func (s *smtpServer) awaitHangUp(t *testing.T) {
 	t.Helper()
+	began := time.Now()
 	testkit.Until(t, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.open == 0
 	}, "a client stays")
+	require.Less(t, time.Since(began), patience)
 }
 
 func (s *smtpServer) count(clients int) {

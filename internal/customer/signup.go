@@ -29,9 +29,9 @@ type Signup struct {
 
 // SignUp stores a new user, its UserRegistered and the answer under the idempotency key, all or nothing.
 //
-// The same key with the same command returns the first answer, with another one [command.ErrKeyReused], and while the
-// first still runs [command.ErrKeyInFlight]. A taken address is a [domain.CodeEmailTaken], an exhausted mailbox or
-// client an allowanceError. Both leave the key free and use no allowance.
+// The same key with the same command returns the first answer, with a different one [command.ErrKeyReused], and while
+// the first still runs [command.ErrKeyInFlight]. A taken address is a [domain.CodeEmailTaken], an exhausted mailbox or
+// client an allowanceError: the key stays free.
 func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error) {
 	fingerprint := sha256.Sum256([]byte(string(s.Email) + "\x00" + string(s.Name)))
 	claim := command.Claim{Scope: "signup", Key: s.Key, Fingerprint: fingerprint[:]}

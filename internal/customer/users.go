@@ -17,17 +17,15 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// Commands is the write side: each command is one transaction. All fields but Allowances are required.
+// Commands is the write side: each command is one transaction. Allowances are optional.
 type Commands struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
-	// Links checks verification links.
-	Links domain.VerificationKey
-	// KeysFor bounds how long an idempotency key keeps its answer.
+	Links  domain.VerificationKey
+	// KeysFor is how long an idempotency key keeps its answer.
 	KeysFor time.Duration
 	// Timeout bounds a command, commit included.
-	Timeout time.Duration
-	// Allowances limit sign-ups. Default: no limits.
+	Timeout    time.Duration
 	Allowances Allowances
 }
 

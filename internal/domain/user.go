@@ -27,8 +27,7 @@ func Register(id UserID, email Email, name Name, at time.Time) (User, UserRegist
 	return user, UserRegistered{UserID: id, Email: email, Name: name, RegisteredAt: at}
 }
 
-// Rename returns [CodeVersionMismatch] if the user is not at version expected. The same name again is a change: the
-// version rises.
+// Rename returns [CodeVersionMismatch] if the user is not at version expected. The same name again is a change.
 func (u User) Rename(name Name, expected int64, at time.Time) (User, UserRenamed, error) {
 	if u.Version != expected {
 		return u, UserRenamed{}, &Error{CodeVersionMismatch, "expected_version", "is not the customer's version"}

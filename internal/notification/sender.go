@@ -25,8 +25,7 @@ const templateVerification = "verification"
 
 const handlerVerification = "mail." + templateVerification
 
-// Sender sends listed mails through the mail server. Any number of senders may share a list. All fields but spans are
-// required; [newSender] adds the runner.
+// Sender sends stored mails. Any number of senders may share them. [newSender] adds the runner.
 type Sender struct {
 	settings   lease.Settings
 	pool       *pgxpool.Pool

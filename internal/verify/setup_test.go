@@ -161,7 +161,9 @@ func (s *system) ask(ctx context.Context, question func(c kafka.Cluster) error) 
 	return kafka.Ask(ctx, kafka.Config{Brokers: s.brokers}, "ask for the log", question)
 }
 
-func (s *system) ends(ctx context.Context) ([]int64, error) { return s.offsets(ctx, sarama.OffsetNewest) }
+func (s *system) ends(ctx context.Context) ([]int64, error) {
+	return s.offsets(ctx, sarama.OffsetNewest)
+}
 
 func (s *system) offsets(ctx context.Context, which int64) (offsets []int64, err error) {
 	err = s.ask(ctx, func(c kafka.Cluster) error {

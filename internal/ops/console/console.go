@@ -1,6 +1,5 @@
 // Package console is the operators' page, a client of the services' admin listeners. One poll per service serves all
-// viewers. The services' token stays in the process: a browser without the session that [Console.SignIn] begins sees
-// only the flow. Memory holds 15 minutes of history.
+// viewers. The services' token stays in the process: a browser without a session ([Console.SignIn]) sees only the flow.
 package console
 
 import (

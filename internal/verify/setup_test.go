@@ -217,19 +217,27 @@ func (s *system) commitOffsets(name string, offsets map[int32]int64) error {
 		return err
 	}
 	defer func() { _ = client.Close() }()
-	manager, err := sarama.NewOffsetManagerFromClient(s.topic+"."+name, client)
+	group := s.topic + "." + name
+	coordinator, err := client.Coordinator(group)
 	if err != nil {
 		return err
 	}
-	for p, next := range offsets {
-		of, err := manager.ManagePartition(s.topic, p)
-		if err != nil {
-			return errors.Join(err, manager.Close())
-		}
-		of.MarkOffset(next, "")
-		of.AsyncClose()
+	request := &sarama.OffsetCommitRequest{
+		Version: 2, ConsumerGroup: group, ConsumerGroupGeneration: sarama.GroupGenerationUndefined, RetentionTime: -1,
 	}
-	return manager.Close() // it commits
+	for p, next := range offsets {
+		request.AddBlock(s.topic, p, next, 0, "")
+	}
+	answer, err := coordinator.CommitOffset(request)
+	if err != nil {
+		return err
+	}
+	for _, of := range answer.Errors[s.topic] {
+		if of != sarama.ErrNoError {
+			return of
+		}
+	}
+	return nil
 }
 
 func (s *system) config() verify.Config {

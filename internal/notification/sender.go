@@ -52,7 +52,8 @@ func newSender(s Sender) (_ *Sender, err error) {
 	s.Runner, err = lease.New(lease.Config{
 		Handler: handlerVerification, Pool: s.pool, Settings: s.settings, Timeout: s.smtp.Config.Timeout,
 		Effect: lease.Effect{
-			Do: s.send, Done: announce, Committed: committed, Purged: deleteMailsOf, Timeout: s.smtp.Config.Timeout + mail.Margin,
+			Do: s.send, Done: announce, Committed: committed, Purged: deleteMailsOf,
+			Timeout: s.smtp.Config.Timeout + mail.Margin,
 		},
 		Log: s.log, Registerer: s.registerer,
 	})

@@ -102,7 +102,7 @@ func (s *smtpServer) Mails() []string {
 	return slices.Clone(s.mails)
 }
 
-// awaitHangUp waits until no client is connected. The garbage collector closes a forgotten connection after two minutes.
+// awaitHangUp waits until no client is connected. The garbage collector closes a forgotten connection in two minutes.
 func (s *smtpServer) awaitHangUp(t *testing.T) {
 	t.Helper()
 	began := time.Now()

@@ -1,5 +1,5 @@
 // Package verify finds events that were lost, doubled, altered, invented or reordered between a service's outbox, its
-// topics and its inbox. It reads the service's database and Kafka with its own connections and needs no running service.
+// topics and its inbox. It reads the database and Kafka with its own connections and needs no running service.
 //
 //	rule  holds                                                                          kinds
 //	V1    a published row has its record, and each of its records equals the row          lost, altered

@@ -67,8 +67,8 @@ const (
 	maxSuspects = 1000
 )
 
-// Run verifies one service and writes nothing. It fails if a side cannot be read, or if a topic has more than 10,000,000
-// records since then.
+// Run verifies one service and writes nothing. It fails if a side cannot be read, or if a topic has more than
+// 10,000,000 records since then.
 func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	db, err := connect(ctx, cfg.Database)
 	if err != nil {

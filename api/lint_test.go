@@ -6,11 +6,9 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -46,9 +44,9 @@ func standard(t *testing.T, name string) *jsonschema.Schema {
 	return compiled
 }
 
-func asJSON(t *testing.T, name string) any {
+func asJSON(t *testing.T, document any) any {
 	t.Helper()
-	encoded, err := json.Marshal(document(t, name))
+	encoded, err := json.Marshal(document)
 	require.NoError(t, err)
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(encoded)))
 	require.NoError(t, err)
@@ -63,12 +61,12 @@ func TestDocumentsKeepToTheirFormats(t *testing.T) {
 		if name == "asyncapi.yaml" {
 			format = asyncapi
 		}
-		require.NoError(t, format.Validate(asJSON(t, name)), name)
+		require.NoError(t, format.Validate(asJSON(t, document(t, name))), name)
 	}
 	others, err := filepath.Glob("../examples/*/contract/asyncapi.yaml")
 	require.NoError(t, err)
 	for _, file := range others {
-		require.NoError(t, asyncapi.Validate(asJSON(t, file)), file)
+		require.NoError(t, asyncapi.Validate(asJSON(t, document(t, file))), file)
 	}
 }
 
@@ -97,22 +95,20 @@ func TestNothingIsDeclaredForNothing(t *testing.T) {
 	}
 }
 
-func walk(value any, visit func(path string, value any)) {
-	var at func(path string, value any)
-	at = func(path string, value any) {
-		visit(path, value)
-		switch inner := value.(type) {
-		case object:
-			for _, name := range slices.Sorted(maps.Keys(inner)) {
-				at(path+"/"+name, inner[name])
-			}
-		case []any:
-			for _, element := range inner {
-				at(path+"/0", element)
-			}
+func walk(value any, visit func(path string, value any)) { walkFrom("", value, visit) }
+
+func walkFrom(path string, value any, visit func(path string, value any)) {
+	visit(path, value)
+	switch inner := value.(type) {
+	case object:
+		for name, member := range inner {
+			walkFrom(path+"/"+name, member, visit)
+		}
+	case []any:
+		for _, element := range inner {
+			walkFrom(path+"/0", element, visit)
 		}
 	}
-	at("", value)
 }
 
 func readRequests(t *testing.T, name string) testkit.HTTPFile {
@@ -260,23 +256,11 @@ func TestReferencesLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	for _, name := range documents(t) {
 		root := document(t, name)
-		var walk func(any)
-		walk = func(value any) {
-			switch inner := value.(type) {
-			case object:
-				if reference, ok := inner["$ref"].(string); ok {
-					requireTarget(t, root, reference)
-				}
-				for _, member := range inner {
-					walk(member)
-				}
-			case []any:
-				for _, element := range inner {
-					walk(element)
-				}
+		walk(root, func(path string, value any) {
+			if reference, isText := value.(string); isText && strings.HasSuffix(path, "/$ref") {
+				requireTarget(t, root, reference)
 			}
-		}
-		walk(root)
+		})
 	}
 }
 

@@ -1,11 +1,9 @@
 package api_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/api"
@@ -50,11 +48,7 @@ func TestExamplesOfOperationsFitTheirSchemas(t *testing.T) {
 				continue
 			}
 			require.NotNil(t, described["example"], "%s has no example", op.name)
-			encoded, err := json.Marshal(described["example"])
-			require.NoError(t, err)
-			value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(encoded)))
-			require.NoError(t, err)
-			require.NoError(t, check(reference, value), op.name)
+			require.NoError(t, check(reference, asJSON(t, described["example"])), op.name)
 			shown++
 		}
 	}

@@ -102,15 +102,3 @@ func FuzzValidate(f *testing.F) {
 		require.Equal(t, string(written.Data), string(roundTrip(t, e).Data))
 	})
 }
-
-func BenchmarkValidate(b *testing.B) {
-	c := load(b)
-	e := example(b, contract.UserRegistered.Declaration)
-	b.SetBytes(int64(len(e.Data)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := c.Validate(e); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -142,10 +142,16 @@ func TestAllowancesHoldNoAddressAndEnd(t *testing.T) {
 where position('ada'::bytea in id) > 0 or position('127.0.0.1'::bytea in id) > 0`))
 	require.NoError(t, command.Forget(t.Context(), b.pool, deleteExpired...))
 	require.Equal(t, 2, b.count(t, `select count(*) from signup_allowance`), "still in use")
-	_, err := b.pool.Exec(t.Context(), `update signup_allowance set used_until = clock_timestamp()`)
-	require.NoError(t, err)
+	for _, sql := range []string{
+		`update signup_allowance set used_until = clock_timestamp()`,
+		`update idempotency_key set expires_at = clock_timestamp()`,
+	} {
+		_, err := b.pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
 	require.NoError(t, command.Forget(t.Context(), b.pool, deleteExpired...))
 	require.Zero(t, b.count(t, `select count(*) from signup_allowance`))
+	require.Equal(t, [3]int{1, 1, 0}, b.stored(t), "kept answers end, too")
 }
 
 func TestAServiceThatTellsNoClientsApartLimitsNone(t *testing.T) {

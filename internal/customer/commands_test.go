@@ -1,14 +1,12 @@
 package customer
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/command"
@@ -16,25 +14,6 @@ import (
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/web"
 )
-
-// The trigger runs at the commit.
-func TestAFailedCommitIsAnUnknownOutcome(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	_, err := b.pool.Exec(t.Context(), `
-		create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
-		create constraint trigger refuse after insert on users deferrable initially deferred
-		for each row execute function refuse()`)
-	require.NoError(t, err)
-	a := b.signUp(t, "k1", "ada@example.org", "Ada")
-	a.requireProblem(t, http.StatusServiceUnavailable, "outcome_unknown")
-	require.NotEmpty(t, a.Header.Get("Retry-After"))
-	require.Equal(t, [3]int{}, b.stored(t))
-
-	_, err = b.pool.Exec(t.Context(), `drop trigger refuse on users`)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").Status, "the key is still usable")
-}
 
 func (b *bundle) lock(t *testing.T, id domain.UserID) (release func()) {
 	t.Helper()
@@ -51,38 +30,10 @@ func TestACommandThatWaitsTooLongGivesUp(t *testing.T) {
 	id := b.registered(t)
 	defer b.lock(t, id)()
 	b.commands.Timeout = 200 * time.Millisecond
+	began := time.Now()
 	a := b.rename(t, id, "Countess", 1)
+	require.Less(t, time.Since(began), 30*time.Second, "the request's own time is a minute")
 	require.Equal(t, http.StatusServiceUnavailable, a.Status, string(a.Body))
-	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
-}
-
-// Later the server has closed the connection.
-func TestACommandKeepsToTheDeadlineOfItsRequest(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.commands.Timeout = time.Hour
-	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Millisecond))
-	defer cancel()
-	_, err := b.commands.SignUp(late, Signup{Key: "k1", Email: "ada@example.org", Name: "Ada"})
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Equal(t, [3]int{}, b.stored(t))
-}
-
-func TestAStatementThatWaitsTooLongIsATimeout(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	id := b.registered(t)
-	defer b.lock(t, id)()
-	impatient := b.pool.Config()
-	impatient.ConnConfig.RuntimeParams["statement_timeout"] = "100"
-	var err error
-	b.commands.Pool, err = pgxpool.NewWithConfig(t.Context(), impatient)
-	require.NoError(t, err)
-	t.Cleanup(b.commands.Pool.Close)
-	b.commands.Timeout = time.Minute
-	a := b.rename(t, id, "Countess", 1)
-	a.requireProblem(t, http.StatusServiceUnavailable, "timeout")
-	require.NotEmpty(t, a.Header.Get("Retry-After"))
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
 

@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// ProfileEvents handles the service's own events, which build the profile. Each needs its predecessor.
+// ProfileEvents handles the service's own events, which build the profile, in their order.
 func ProfileEvents() *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, contract.UserRegistered, createProfile)
@@ -31,7 +31,7 @@ func MailEvents() *inbox.Mux {
 	return mux
 }
 
-// Plain insert: the inbox prevents duplicates, and a second profile is a defect.
+// The inbox prevents duplicates: a second profile is a defect.
 const insertProfile = `
 insert into profile (user_id, email, name, status, version) values ($1, $2, $3, $4, $5)`
 
@@ -58,7 +58,7 @@ func verifyProfile(ctx context.Context, tx pgx.Tx, e event.Event, data domain.Em
 var errNoProfile = inbox.PermanentAs("profile_missing",
 	errors.New("no profile below this version: an earlier event of the user is missing"))
 
-// The first mail counts, in any order of arrival: a resent mail does not move the time.
+// The first mail counts, in any order of arrival.
 const insertVerificationMail = `
 insert into verification_mail as m (user_id, mail_id, sent_at) values ($1, $2, $3)
 on conflict (user_id) do update set mail_id = excluded.mail_id, sent_at = excluded.sent_at

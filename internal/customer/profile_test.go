@@ -96,15 +96,9 @@ func TestAChangeWithoutItsProfileIsGivenUp(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, inbox.Dead, b.consume(t, ProfileEvents(),
 		domain.UserRenamed{UserID: someone, Name: "Ada", RenamedAt: now()}, 2))
-	require.Equal(t, inbox.Parked, b.consume(t, ProfileEvents(),
-		domain.EmailVerified{UserID: someone, Email: "ada@example.org", VerifiedAt: now()}, 3))
 	require.Equal(t, 1, b.count(t, `select count(*) from dead_letter
 		where code = 'profile_missing' and class = 'permanent' and attempts = 1`))
-	require.Equal(t, 2, b.count(t, `select count(*) from dead_letter`))
 	require.Zero(t, b.count(t, `select count(*) from profile`))
-	other := domain.UserID("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5c")
-	require.Equal(t, inbox.Applied, b.consume(t, ProfileEvents(),
-		domain.UserRegistered{UserID: other, Email: "eve@example.org", Name: "Eve", RegisteredAt: now()}, 1))
 }
 
 func TestTheFirstMailIsFoundInAnyOrder(t *testing.T) {

@@ -1,6 +1,7 @@
 package customer
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -107,4 +108,15 @@ func TestSignupsInAnyOrder(t *testing.T) {
 		require.Equal(rt, len(m.taken), now[0]-before[0], "users")
 		require.Equal(rt, len(m.taken), now[1]-before[1], "events")
 	})
+}
+
+func (b *bundle) holdKey(t *testing.T, key string) (release func()) {
+	t.Helper()
+	tx, err := b.pool.Begin(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
+	_, err = tx.Exec(t.Context(),
+		`select pg_advisory_xact_lock(hashtextextended($1 || chr(31) || $2, 0))`, "signup", key)
+	require.NoError(t, err)
+	return func() { require.NoError(t, tx.Commit(t.Context())) }
 }

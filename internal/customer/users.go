@@ -17,17 +17,15 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// Commands is the write side: each command is one transaction. All fields but Allowances are required.
+// Commands is the write side: each command is one transaction. Allowances are optional.
 type Commands struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
-	// Links checks verification links.
-	Links domain.VerificationKey
-	// KeysFor bounds how long an idempotency key keeps its answer.
+	Links  domain.VerificationKey
+	// KeysFor is how long an idempotency key keeps its answer.
 	KeysFor time.Duration
 	// Timeout bounds a command, commit included.
-	Timeout time.Duration
-	// Allowances limit sign-ups. Default: no limits.
+	Timeout    time.Duration
 	Allowances Allowances
 }
 
@@ -62,18 +60,18 @@ func (c *Commands) Rename(
 
 // Verify emits EmailVerified. Using a token again does nothing. A bad token is a [domain.CodeTokenInvalid], whether its
 // user exists or not; an old one is a [domain.CodeTokenExpired].
-func (c *Commands) Verify(ctx context.Context, token string) (user domain.User, err error) {
-	claim, err := domain.ParseClaim(token)
+func (c *Commands) Verify(ctx context.Context, text string) (user domain.User, err error) {
+	token, err := domain.ParseToken(text)
 	if err != nil {
 		return domain.User{}, err
 	}
 	err = c.transaction().Run(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		before, err := lockUser(ctx, tx, claim.UserID)
+		before, err := lockUser(ctx, tx, token.UserID)
 		if err != nil {
 			return err
 		}
 		at := now()
-		if err := c.Links.Verify(claim, before.Email, at); err != nil {
+		if err := c.Links.Verify(token, before.Email, at); err != nil {
 			return err
 		}
 		after, verified := before.VerifyEmail(at)
@@ -87,11 +85,8 @@ func (c *Commands) Verify(ctx context.Context, token string) (user domain.User, 
 		}
 		return c.store(ctx, tx, user, e)
 	})
-	switch {
-	case errors.Is(err, errNoUser):
-		return domain.User{}, domain.ErrTokenInvalid
-	case err != nil:
-		return domain.User{}, err
+	if err != nil {
+		return domain.User{}, linkError(err)
 	}
 	c.Outbox.Committed()
 	fault.Here("customer.verify.committed")
@@ -102,24 +97,25 @@ func (c *Commands) transaction() command.Transaction {
 	return command.Transaction{Pool: c.Pool, Timeout: c.Timeout}
 }
 
-const selectLinkOwner = `select email, status from users where id = $1`
-
 // CheckLink returns the result of [Commands.Verify] and changes nothing.
-func (c *Commands) CheckLink(ctx context.Context, token string) (domain.Status, error) {
-	claim, err := domain.ParseClaim(token)
+func (c *Commands) CheckLink(ctx context.Context, text string) (domain.Status, error) {
+	token, err := domain.ParseToken(text)
 	if err != nil {
 		return "", err
 	}
-	var email domain.Email
-	var status domain.Status
-	err = c.Pool.QueryRow(ctx, selectLinkOwner, claim.UserID).Scan(&email, &status)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return "", domain.ErrTokenInvalid
-	case err != nil:
-		return "", fmt.Errorf("read user: %w", err)
+	user, err := scanUser(c.Pool.QueryRow(ctx, selectUser, token.UserID))
+	if err != nil {
+		return "", linkError(err)
 	}
-	return status, c.Links.Verify(claim, email, now())
+	return user.Status, c.Links.Verify(token, user.Email, now())
+}
+
+// linkError hides whether a link's user exists.
+func linkError(err error) error {
+	if errors.Is(err, errNoUser) {
+		return domain.ErrTokenInvalid
+	}
+	return err
 }
 
 var errNoUser = &domain.Error{Code: domain.CodeUserNotFound, Field: "id", Message: "names no customer"}
@@ -130,15 +126,15 @@ func lockUser(ctx context.Context, tx pgx.Tx, id domain.UserID) (domain.User, er
 	if err != nil {
 		return domain.User{}, err
 	}
-	user, err := readUser(ctx, tx, id)
+	user, err := scanUser(tx.QueryRow(ctx, selectUser, id))
 	user.Version = version
 	return user, err
 }
 
 const selectUser = `select id, email, name, status, registered_at from users where id = $1`
 
-func readUser(ctx context.Context, tx pgx.Tx, id domain.UserID) (u domain.User, err error) {
-	err = tx.QueryRow(ctx, selectUser, id).Scan(&u.ID, &u.Email, &u.Name, &u.Status, &u.RegisteredAt)
+func scanUser(row pgx.Row) (u domain.User, err error) {
+	err = row.Scan(&u.ID, &u.Email, &u.Name, &u.Status, &u.RegisteredAt)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return u, errNoUser

@@ -37,8 +37,7 @@ type VerificationEmailSent struct {
 	SentAt time.Time `json:"sent_at"`
 }
 
-// Check returns an [*Error] for the first field that no function of this package could have filled in. Writers and
-// readers call it.
+// Check returns an [*Error] for the first field that breaks its rule. Writers and readers call it.
 func (e UserRegistered) Check() error {
 	return cmp.Or(
 		checkUUID(CodeInvalidUserID, "user_id", e.UserID),

@@ -35,14 +35,17 @@ func FuzzParseName(f *testing.F) {
 	})
 }
 
-func FuzzParseClaim(f *testing.F) {
+func FuzzParseToken(f *testing.F) {
 	good, err := key.Sign(ada, adaAt, noon)
 	require.NoError(f, err)
-	f.Add(good)
-	f.Add(strings.Repeat("A", len(good)))
-	f.Add("")
+	for _, seed := range []string{
+		good, strings.Repeat("A", len(good)), "", "%%%", good[:len(good)-4], good + "AAAA", good + "=",
+		strings.Repeat("+/", 38), good[:10] + "\n" + good[10:],
+	} {
+		f.Add(seed)
+	}
 	f.Fuzz(func(t *testing.T, token string) {
-		claim, err := domain.ParseClaim(token)
+		claim, err := domain.ParseToken(token)
 		if err == nil {
 			err = key.Verify(claim, adaAt, noon.Add(-1))
 		}

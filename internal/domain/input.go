@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Code is the stable name of a broken rule, for clients; the message may change.
+// Code is the stable name of a broken rule, for clients.
 type Code string
 
 // The codes of an [Error]. Only events have the last two.
@@ -50,7 +50,7 @@ type UserID string
 
 var canonicalUUID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// ParseUserID accepts the canonical form alone. Aliases would give one user several names.
+// ParseUserID accepts the canonical form alone.
 func ParseUserID(text string) (UserID, error) {
 	return UserID(text), checkUUID(CodeInvalidUserID, "id", text)
 }
@@ -77,8 +77,8 @@ var plainAddress = regexp.MustCompile(
 // Email is an address with its domain in lower case. Only [ParseEmail] makes one.
 type Email string
 
-// ParseEmail accepts one plain ASCII address with a dotted domain. It refuses quoted local parts, address literals and
-// internationalised addresses, which need SMTPUTF8.
+// ParseEmail accepts one plain ASCII address with a dotted domain: no quoted local part, no address literal, no
+// internationalised address.
 func ParseEmail(text string) (Email, error) {
 	if len(text) > maxEmailBytes {
 		return "", &Error{CodeInvalidEmail, "email", "is longer than 254 bytes"}
@@ -113,9 +113,8 @@ const maxNameRunes = 200
 // Name is a user's name: any script, one line. Only [ParseName] makes one.
 type Name string
 
-// ParseName trims surrounding blanks and accepts 1 to 200 visible characters and spaces; a joiner only after a
-// character of a script that needs it. Markup and look-alikes pass: pages escape names, and a name does not identify a
-// user.
+// ParseName trims surrounding blanks and accepts 1 to 200 visible characters and spaces, and joiners in scripts that
+// need them. Markup passes: pages escape names.
 func ParseName(text string) (Name, error) {
 	name, wrong := strings.TrimSpace(text), ""
 	switch {

@@ -3,7 +3,6 @@ package notification
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -15,7 +14,7 @@ import (
 	"example.com/twinbox/internal/lease"
 )
 
-// UserEvents handles Customer's events. Each change needs its predecessor.
+// UserEvents handles Customer's events, in their order.
 func UserEvents() *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, contract.UserRegistered, welcome)
@@ -30,13 +29,9 @@ const insertMail = `
 insert into mail (id, event_id, template, user_id, recipient, correlation_id, traceparent, tracestate)
 values ($1, $2, $3, $4, $5, $6, nullif($7, ''), nullif($8, ''))`
 
-// welcome stores the mail as a row for the sender. Sending here could announce a rollback, or lose the mail in a crash.
+// welcome stores the mail for the sender. A mail that is sent here may be of a rollback, or lost in a crash.
 func welcome(ctx context.Context, tx pgx.Tx, e event.Event, data domain.UserRegistered) error {
-	mailID, err := uuid.NewV7()
-	if err != nil {
-		return fmt.Errorf("make mail id: %w", err)
-	}
-	cause := e.Cause()
+	mailID, cause := uuid.Must(uuid.NewV7()), e.Cause()
 	return errors.Join(
 		inbox.Queue(ctx, tx, insertContact, string(data.UserID), data.Email, data.Name, e.Version),
 		inbox.Queue(ctx, tx, insertMail,

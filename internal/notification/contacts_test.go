@@ -28,18 +28,6 @@ func TestTheContactFollowsTheEvents(t *testing.T) {
 	require.Equal(t, 1, b.count(t, `select count(*) from mail join lease using (event_id) where state = 'pending'`))
 }
 
-func TestAChangeWaitsForItsContact(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	require.Equal(t, inbox.Gap, b.consume(t,
-		domain.UserRenamed{UserID: someone, Name: "Countess", RenamedAt: time.Now().UTC()}, 2))
-	require.Equal(t, inbox.Parked, b.consume(t,
-		domain.EmailVerified{UserID: someone, Email: "ada@example.org", VerifiedAt: time.Now().UTC()}, 3))
-	require.Equal(t, inbox.Applied, b.register(t))
-	require.Equal(t, 1, b.count(t, `select count(*) from contact where name = 'Countess' and verified and version = 3`))
-	require.Equal(t, 2, b.count(t, `select count(*) from dead_letter where state = 'replayed' and outcome = 'applied'`))
-}
-
 func TestAChangeOfAContactThatWasRemovedIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

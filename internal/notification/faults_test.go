@@ -52,11 +52,11 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 			answers[string(at)][answer] = unreached
 		}
 	}
-	for answer := range answers["from"] {
-		answers["from"][answer] = unreached
+	for answer := range answers[string(atFrom)] {
+		answers[string(atFrom)][answer] = unreached
 	}
-	answers["dot"]["cut"] = unknown
-	answers["dot"]["354 what"] = unknown
+	answers[string(atDot)]["cut"] = unknown
+	answers[string(atDot)]["354 what"] = unknown
 	answers["content"] = map[string]fate{"cut": unknown}
 	answers["taken"] = map[string]fate{"cut": twofold, "251 2.0.0 will forward": twofold} // RFC 5321 has 250 alone
 	answers["connect"] = map[string]fate{
@@ -110,26 +110,6 @@ func (b *bundle) again(t *testing.T, server *smtpServer) {
 	b.sender = b.newSender(t, func(s *Sender) { s.smtp.Config.Addr = server.Addr() })
 }
 
-func TestTakenThenCut(t *testing.T) {
-	t.Parallel()
-	for policy, mails := range map[string]int{lease.Park: 1, lease.Resend: 2} {
-		t.Run(policy, func(t *testing.T) {
-			t.Parallel()
-			var cuts atomic.Int32
-			b, server := facing(t, func(at smtpStage) smtpAnswer {
-				return smtpAnswer{Cut: at == atTaken && cuts.Add(1) == 1}
-			}, func(s *Sender) { s.settings.OnUncertain = policy })
-			b.register(t)
-			b.start(t)
-			b.awaitState(t, map[string]string{lease.Park: "uncertain", lease.Resend: "done"}[policy])
-			taken := server.Mails()
-			require.Len(t, taken, mails)
-			require.Equal(t, taken[0], taken[mails-1])
-			require.Equal(t, 1, b.count(t, `select doubts from lease`), "one mail, and one more for each doubt at most")
-		})
-	}
-}
-
 func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -144,52 +124,4 @@ func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
 	b.start(t)
 	b.awaitState(t, "uncertain")
 	testkit.Until(t, func() bool { return len(server.Mails()) == 1 })
-}
-
-func TestASendThatOutlivesItsLease(t *testing.T) {
-	t.Parallel()
-	slow, release := make(chan struct{}, 10), make(chan struct{})
-	b, server := facing(t, func(at smtpStage) smtpAnswer {
-		if at == atContent {
-			slow <- struct{}{}
-			return smtpAnswer{Wait: release}
-		}
-		return smtpAnswer{}
-	}, func(s *Sender) { s.settings.Heartbeat, s.smtp.Config.Timeout = 100*time.Millisecond, patience })
-	b.register(t)
-	b.start(t)
-	<-slow
-	rival := *b
-	rival.sender = b.newSender(t, func(s *Sender) { s.smtp.Config.Addr = server.Addr() })
-	rival.start(t)
-	due := func() (at time.Time) {
-		require.NoError(t, b.pool.QueryRow(t.Context(), `select due_at from lease`).Scan(&at))
-		return at
-	}
-	for range 4 { // half a lease at a time: any machine is in time for a heartbeat
-		before := due()
-		_, err := b.pool.Exec(t.Context(), `update lease set due_at = due_at - interval '30 s'`)
-		require.NoError(t, err)
-		testkit.Until(t, func() bool { return due().After(before) })
-	}
-	close(release)
-	b.awaitState(t, "done")
-	require.Len(t, server.Mails(), 1)
-	require.Equal(t, 1, b.count(t, `select attempts from lease`))
-}
-
-func TestRequiredTLSThatIsAbsent(t *testing.T) {
-	t.Parallel()
-	b, server := facing(t, func(at smtpStage) smtpAnswer {
-		if at == atFrom {
-			t.Error("a mail begins in the clear")
-		}
-		return smtpAnswer{}
-	}, func(s *Sender) { s.smtp.Config.TLS = "starttls" })
-	b.register(t)
-	b.start(t)
-	testkit.Until(t, func() bool {
-		return b.count(t, `select count(*) from lease where error like '%STARTTLS%' and attempts = 0`) == 1
-	})
-	require.Empty(t, server.Mails())
 }

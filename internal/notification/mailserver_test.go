@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/x509"
-	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -110,9 +109,9 @@ func TestAMailServerIsBackWithoutAMail(t *testing.T) {
 	awaitMailServer(t, mailServer, "connection refused")
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", addr)
 	require.NoError(t, err)
-	ended := doorkeeper(t, listener, map[string]string{"EHLO": "250 doorkeeper", "MAIL": "250 yes", "RSET": "250 yes"})
+	server := serveSMTP(t, listener, nil, nil)
 	awaitMailServer(t, mailServer, "")
-	require.ErrorIs(t, <-ended, io.EOF, "and hangs up")
+	server.awaitHangUp(t)
 }
 
 func TestAWrongPasswordIsADownMailServer(t *testing.T) {
@@ -134,7 +133,9 @@ func TestAMailServerWithABadCertificateIsDown(t *testing.T) {
 			t.Run(name+", "+policy, func(t *testing.T) {
 				t.Parallel()
 				certified := testkit.NewTLSServer(t)
-				server := startSecuredSMTP(t, certified.Config(), nil)
+				listener, err := net.Listen("tcp", "127.0.0.1:0")
+				require.NoError(t, err)
+				server := serveSMTP(t, listener, certified.Config(), nil)
 				b := setup(t)
 				var mailServer *circuit.Circuit
 				b.sender = b.newSender(t, func(s *Sender) {

@@ -33,27 +33,28 @@ func newMailList(pool *pgxpool.Pool, out *outbox.Outbox) *admin.MailList {
 
 func offerOperations(node *eventing.Node, _ Config) error {
 	list := newMailList(node.Pool, node.Outbox)
-	return ops.Offer(node, ops.Own{Mails: list, Tell: tellOf(list)})
+	return ops.Offer(node, ops.Own{Mails: list, Tell: func(ctx context.Context, id string) (adminapi.Story, error) {
+		return readStory(ctx, list, id)
+	}})
 }
 
 const selectContact = `select exists (select from contact where user_id = $1)`
 
-func tellOf(list *admin.MailList) admin.Teller {
-	return func(ctx context.Context, id string) (told adminapi.Story, err error) {
-		if told, err = list.Tell(ctx, id); err != nil {
-			return told, err
-		}
-		if user, notAnID := uuid.Parse(id); notAnID == nil && told.Kind == "" {
-			var known bool
-			if err := list.Pool.QueryRow(ctx, selectContact, user).Scan(&known); err != nil {
-				return told, fmt.Errorf("read contact: %w", err)
-			}
-			if known {
-				told.Kind = adminapi.StoryKindUser
-			}
-		}
-		return told, nil
+// readStory adds to the story of a mail that the id of a contact is a user's.
+func readStory(ctx context.Context, list *admin.MailList, id string) (story adminapi.Story, err error) {
+	story, err = list.Tell(ctx, id)
+	user, notOne := uuid.Parse(id)
+	if err != nil || story.Kind != "" || notOne != nil {
+		return story, err
 	}
+	var isContact bool
+	if err := list.Pool.QueryRow(ctx, selectContact, user).Scan(&isContact); err != nil {
+		return story, fmt.Errorf("read contact: %w", err)
+	}
+	if isContact {
+		story.Kind = adminapi.StoryKindUser
+	}
+	return story, nil
 }
 
 // A row means that the event is applied. A purged mail was sent long after.

@@ -1,7 +1,6 @@
 package notification
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -48,34 +47,6 @@ func texts(ids ...uuid.UUID) []string {
 		texts[i] = id.String()
 	}
 	return texts
-}
-
-func TestMailsAreListedByPageAndFilter(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	mails := newMailList(b.pool, b.outbox)
-	uncertain, failed := b.put(t, adminapi.Uncertain, 3), b.put(t, adminapi.Failed, 2)
-	list := func(q adminapi.MailQuery) []adminapi.Mail {
-		q.Limit = cmp.Or(q.Limit, 100)
-		items, err := mails.List(t.Context(), q)
-		require.NoError(t, err)
-		return items
-	}
-	require.Equal(t, append(append([]uuid.UUID{}, uncertain...), failed...), listed(list(adminapi.MailQuery{})))
-	require.Equal(t, uncertain, listed(list(adminapi.MailQuery{State: "uncertain"})))
-	require.Equal(t, uncertain[:2], listed(list(adminapi.MailQuery{Limit: 2})))
-	require.Len(t, list(adminapi.MailQuery{State: "open"}), 5)
-	rest := list(adminapi.MailQuery{State: "open", After: uncertain[1].String()})
-	require.Equal(t, append(uncertain[2:], failed...), listed(rest))
-
-	one := list(adminapi.MailQuery{EventID: failed[1].String()})
-	require.Equal(t, failed[1:], listed(one))
-	require.Empty(t, one[0].Recipient, "an address only when asked for")
-	require.Equal(t, one, list(adminapi.MailQuery{UserID: one[0].UserID}))
-	require.Equal(t, "someone@example.org", list(adminapi.MailQuery{Recipient: true})[0].Recipient)
-	require.Empty(t, list(adminapi.MailQuery{Since: one[0].CreatedAt.Add(time.Hour)}))
-	require.Equal(t, failed[1:], listed(list(adminapi.MailQuery{Since: one[0].CreatedAt})))
-	require.Len(t, list(adminapi.MailQuery{Until: one[0].CreatedAt}), 4)
 }
 
 func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,8 +25,7 @@ const templateVerification = "verification"
 
 const handlerVerification = "mail." + templateVerification
 
-// Sender sends listed mails through the mail server. Any number of senders may share a list. All fields but spans are
-// required; [newSender] adds the runner.
+// Sender sends stored mails. Any number of senders may share them. [newSender] adds the runner.
 type Sender struct {
 	settings   lease.Settings
 	pool       *pgxpool.Pool
@@ -54,18 +52,12 @@ func newSender(s Sender) (_ *Sender, err error) {
 	s.Runner, err = lease.New(lease.Config{
 		Handler: handlerVerification, Pool: s.pool, Settings: s.settings, Timeout: s.smtp.Config.Timeout,
 		Effect: lease.Effect{
-			Do: s.send, Done: announce, Committed: committed, Purged: purged, Timeout: s.smtp.Config.Timeout + mail.Margin,
+			Do: s.send, Done: announce, Committed: committed, Purged: deleteMailsOf,
+			Timeout: s.smtp.Config.Timeout + mail.Margin,
 		},
 		Log: s.log, Registerer: s.registerer,
 	})
 	return &s, err
-}
-
-// Mail is a mail to send.
-type Mail struct {
-	ID        uuid.UUID
-	UserID    domain.UserID
-	Recipient domain.Email
 }
 
 const readMail = `
@@ -105,8 +97,8 @@ func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 
 const deleteMails = `delete from mail where template = $1 and event_id = any($2)`
 
-// purged leaves no mail without its lease.
-func purged(ctx context.Context, tx pgx.Tx, eventIDs []string) error {
+// deleteMailsOf leaves no mail without its lease.
+func deleteMailsOf(ctx context.Context, tx pgx.Tx, eventIDs []string) error {
 	if _, err := tx.Exec(ctx, deleteMails, templateVerification, eventIDs); err != nil {
 		return fmt.Errorf("delete mails: %w", err)
 	}
@@ -127,14 +119,14 @@ func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...le
 	}
 	rows, _ := tx.Query(ctx, readSent, templateVerification, ids)
 	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e event.Event, err error) {
-		var said domain.VerificationEmailSent
+		var data domain.VerificationEmailSent
 		var c event.Cause
-		err = row.Scan(&c.CausationID, &said.MailID, &said.UserID, &c.CorrelationID, &c.TraceParent, &c.TraceState)
+		err = row.Scan(&c.CausationID, &data.MailID, &data.UserID, &c.CorrelationID, &c.TraceParent, &c.TraceState)
 		if err != nil {
 			return e, err
 		}
-		said.SentAt = at[c.CausationID]
-		e, err = contract.VerificationEmailSent.New(string(said.UserID), 0, said.SentAt, said)
+		data.SentAt = at[c.CausationID]
+		e, err = contract.VerificationEmailSent.New(string(data.UserID), 0, data.SentAt, data)
 		e.Extensions = c.Extend(nil)
 		return e, err
 	})
@@ -151,38 +143,4 @@ func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...le
 		}
 	}
 	return nil
-}
-
-// Writer writes letters.
-type Writer struct {
-	Links     domain.VerificationKey
-	PublicURL string // without a slash at the end
-	LinksFor  time.Duration
-	Host      string // of Message-IDs
-}
-
-const letterText = `Hello,
-
-this address was given at a sign-up. To confirm that it is yours, open this page
-and press the button on it:
-
-%s/v1/verifications?token=%s
-
-It works until %s. If you did not sign up, do nothing: the address stays unconfirmed.
-`
-
-// Write makes the letter of a mail. No database holds its link.
-func (w Writer) Write(m Mail, now time.Time) (mail.Letter, error) {
-	expires := now.Add(w.LinksFor)
-	token, err := w.Links.Sign(m.UserID, m.Recipient, expires)
-	if err != nil {
-		return mail.Letter{}, fmt.Errorf("sign link: %w", err)
-	}
-	return mail.Letter{
-		MessageID: m.ID.String() + "@" + w.Host,
-		To:        string(m.Recipient),
-		Subject:   "Please confirm your address",
-		Text:      fmt.Sprintf(letterText, w.PublicURL, token, expires.UTC().Format("2 January 2006, 15:04 MST")),
-		WrittenAt: now,
-	}, nil
 }

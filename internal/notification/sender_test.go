@@ -2,7 +2,6 @@ package notification
 
 import (
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/lease"
-	"example.com/twinbox/test/testkit"
 )
 
 func TestAMailIsSentOnceAndSaysSo(t *testing.T) {
@@ -72,56 +70,4 @@ func TestAnnouncementKeepsItsForm(t *testing.T) {
 		`{"user_id":"0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b",` +
 			`"mail_id":"0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5c","sent_at":"2026-01-02T02:04:05.678901Z"}`,
 	}, row)
-}
-
-func TestATemporaryRefusalIsTriedAgain(t *testing.T) {
-	t.Parallel()
-	var refusals atomic.Int32
-	b, server := facing(t, func(at smtpStage) smtpAnswer {
-		if at == atTo && refusals.Add(1) <= 2 {
-			return smtpAnswer{Say: "451 4.0.0 later"}
-		}
-		return smtpAnswer{}
-	}, nil)
-	b.register(t)
-	b.start(t)
-	b.awaitState(t, "done")
-	require.Len(t, server.Mails(), 1)
-	require.Equal(t, 3, b.count(t, `select attempts from lease`))
-}
-
-func TestAServerThatIsDownCostsNothing(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.register(t)
-	down := *b
-	down.sender = b.newSender(t, func(s *Sender) { s.smtp.Config.Addr = "127.0.0.1:1" })
-	t.Run("down", func(t *testing.T) {
-		down.start(t)
-		testkit.Until(t, func() bool {
-			return b.count(t, `select count(*) from lease where error like '%connect%'`) == 1
-		})
-	})
-	require.Equal(t, 1, b.count(t, `select count(*) from lease where state = 'pending' and attempts = 0`))
-	b.start(t)
-	b.awaitState(t, "done")
-}
-
-func TestShutdownFinishesTheMailUnderWay(t *testing.T) {
-	t.Parallel()
-	inside, release := make(chan struct{}), make(chan struct{})
-	b, _ := facing(t, func(at smtpStage) smtpAnswer {
-		if at == atDot {
-			close(inside)
-			return smtpAnswer{Wait: release}
-		}
-		return smtpAnswer{}
-	}, nil)
-	b.register(t)
-	t.Run("run", func(t *testing.T) {
-		b.start(t) // stops while the server holds the mail
-		<-inside
-		close(release)
-	})
-	require.Equal(t, 1, b.count(t, `select count(*) from lease where state = 'done'`))
 }

@@ -184,8 +184,6 @@ func (c *consumed) judgeGhost(r fact) {
 		return
 	}
 	switch p := c.parts[r.part]; {
-	case r.offset >= p.end && p.isOpen:
-		c.find("V5", Ghost, r, Open)
 	case r.offset < p.oldest || r.at < p.firstAt:
 		c.find("V5", Ghost, r, TopicForgot)
 	case r.offset >= p.from:
@@ -258,11 +256,8 @@ func (c *consumed) movesVersion(r fact) bool {
 
 // The log may have lost the highest version of a key, unless it is whole and has the first one: it may be a new log.
 func (c *consumed) whyNoVersion(records []fact) Reason {
-	switch {
-	case slices.ContainsFunc(c.parts, func(p part) bool { return p.isOpen }):
-		return Open
-	case slices.ContainsFunc(c.parts, part.isCut),
-		!slices.ContainsFunc(records, func(r fact) bool { return r.version == 1 }):
+	if slices.ContainsFunc(c.parts, part.isCut) ||
+		!slices.ContainsFunc(records, func(r fact) bool { return r.version == 1 }) {
 		return TopicForgot
 	}
 	return ""

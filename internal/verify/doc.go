@@ -1,6 +1,5 @@
-// Package verify finds out whether an event was lost, doubled, altered, invented or reordered between a service's
-// outbox, its topics and its inbox. It reads the service's database and Kafka with its own connections and needs no
-// running service. The comparisons of all services together cover the whole way of an event.
+// Package verify finds events that were lost, doubled, altered, invented or reordered between a service's outbox, its
+// topics and its inbox. It reads the database and Kafka with its own connections and needs no running service.
 //
 //	rule  holds                                                                          kinds
 //	V1    a published row has its record, and each of its records equals the row          lost, altered
@@ -16,9 +15,8 @@
 //	      not above all versions of its topic
 //	V7    a key parks later events from the version of its first waiting dead letter on  lost, reordered
 //
-// Without a committed offset the position in the consumer's database counts (inbox_point). An event that the database
-// lost when it went back, and that it knows to be on the log (outbox_lost), counts as a row. A finding of a [Check] has
-// the check's name as its rule.
+// Without a committed offset the position in the consumer's database counts (inbox_point). Events of outbox_lost count
+// as rows. A finding of a [Check] has the check's name as its rule.
 //
 // # Reading while events move
 //
@@ -28,20 +26,17 @@
 //	consumed   1 committed offsets, ends  2 inbox, dead letters, then keys       3 ends, records up to those
 //
 // "Lost": a row that was published by 2 is below the ends of 3, and a record below the offset of 1 has its inbox row by
-// 2. "Ghost": a record below the ends of 1 was committed as a row before 2. A difference is a suspect, and becomes a
-// finding if two more looks, each after a pause, find the same. A heal that is under way ends before that.
+// 2. "Ghost": a record below the ends of 1 was committed as a row before 2. A difference is a suspect. It becomes a
+// finding if two more looks, each after a pause, find the same: a heal that is under way ends before that.
 //
-// # Events that cannot be verified
+// # Limits
 //
 // Outbox, topic and inbox each forget after a time of their own. Events that one side no longer has count as not
-// verifiable, with the [Reason], never as right. Clocks may differ by five minutes; an event whose business time is
-// further in the future and whose id carries no time is judged by that business time.
+// verifiable, with the [Reason]. Clocks may differ by five minutes.
 //
 // It does not find the loss of a key's last row together with its record, changed trace headers, or a wrong effect
 // without a check that looks for it.
 //
-// # Cost
-//
-// It reads both sides from the beginning, or from [Config].Since, and keeps in memory one outbox and topic, or topic
-// and inbox, at a time: about 200 bytes for each row, record and key. A further look keeps those of the suspects alone.
+// It keeps one outbox and topic, or topic and inbox, in memory at a time: about 200 bytes for each row, record and key.
+// A further look keeps those of the suspects alone.
 package verify

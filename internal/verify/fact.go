@@ -21,7 +21,7 @@ type fact struct {
 	content            uint64 // a hash of what must not change
 	version            int64
 	at                 int64 // when the event was added, in Unix seconds; of the inbox: when it was processed
-	place                    // of the record; of a row of the inbox: of the record that it was
+	place                    // of the record, or of the one that a row of the inbox names
 	side               side
 
 	state byte // of a row of the outbox: the first letter of its [relay.State]; or lost
@@ -73,7 +73,6 @@ func countWhile(facts []fact, has func(fact) bool) (n int) {
 // A random seed keeps a writer from choosing two values with the same hash.
 var seed = maphash.MakeSeed()
 
-// hashOf keeps "ab", "c" and "a", "bc" apart.
 func hashOf(parts ...string) (hash uint64) {
 	for _, part := range parts {
 		hash = 31*hash + maphash.String(seed, part)

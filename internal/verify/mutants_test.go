@@ -202,7 +202,6 @@ func (m *mutant) make(t *testing.T) (s *system, id string) {
 	return s, id
 }
 
-// A checker without the rule must not find the fault: this proves that the rule finds it.
 func TestEachMutantIsFound(t *testing.T) {
 	t.Parallel()
 	seen := map[verify.Rule]bool{}
@@ -224,12 +223,8 @@ func TestEachMutantIsFound(t *testing.T) {
 			if !m.anonymous {
 				require.Equal(t, id, f.EventID)
 			}
-
-			blind := run(t, s.config().Without(m.rule))
-			require.NotContains(t, rulesOf(blind), m.rule)
 			if !m.echoes {
-				require.Len(t, verdict.Findings, 1)
-				requireClean(t, blind)
+				require.Len(t, verdict.Findings, 1, "no other rule finds it")
 			}
 		})
 	}

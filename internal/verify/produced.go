@@ -219,9 +219,8 @@ func (p *produced) judgeKey(rows, records []fact) {
 	}
 }
 
-// judgeOrder looks for events that first come after a higher version of their key. If all versions come in order when
-// repetitions count, it finds none: after a loss the log may have a later event, and then all of them again. Where the
-// beginning of a log is gone, the first record may be a repetition.
+// judgeOrder finds events that first come after a higher version of their key, unless all versions come in order when
+// repetitions count: after a loss the log may have a later event, and then all of them again.
 func (p *produced) judgeOrder(records []fact) {
 	records = slices.DeleteFunc(records, func(r fact) bool { return !r.isOurs || r.isOld || r.version == 0 })
 	var missing []int64

@@ -17,8 +17,7 @@ type System struct {
 	Services []Service `json:"services"`
 }
 
-// Verify verifies one service after the other, each with its configuration. With an error, the report has the services
-// that have a verdict.
+// Verify verifies one service after the other. With an error, the report has the services that have a verdict.
 func (s System) Verify(ctx context.Context, configure func(Service) Config) (report Report, err error) {
 	report = Report{}
 	for _, service := range s.Services {
@@ -52,8 +51,7 @@ func (r Report) All() *Verdict {
 // reportFile names events and keys, so only its owner may read it.
 const reportFile = "verify.json"
 
-// WriteReport replaces the services' last verdicts in the folder, which it makes if necessary. The file is replaced
-// atomically.
+// WriteReport atomically replaces the services' last verdicts in the folder, which it makes if necessary.
 func WriteReport(dir string, r Report) error {
 	all, _ := ReadReport(dir)
 	if all == nil {

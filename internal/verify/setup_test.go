@@ -145,23 +145,15 @@ func (*messages) Close() error { return nil }
 // records returns those of each topic-partition.
 func (s *system) records(t *testing.T) [][]*message.Message {
 	t.Helper()
+	from, err := s.offsets(t.Context(), sarama.OffsetOldest)
+	require.NoError(t, err)
+	to, err := s.ends(t.Context())
+	require.NoError(t, err)
 	all := make([][]*message.Message, partitions)
-	require.NoError(t, s.ask(t.Context(), func(c kafka.Cluster) error {
-		ofTopic, err := c.Partitions(s.topic)
+	for p := range all {
+		all[p], err = s.scan(t.Context(), int32(p), from[p], to[p])
 		require.NoError(t, err)
-		from, err := c.Offsets(s.topic, ofTopic, sarama.OffsetOldest)
-		require.NoError(t, err)
-		to, err := c.Offsets(s.topic, ofTopic, sarama.OffsetNewest)
-		require.NoError(t, err)
-		for p := range all {
-			_, err := c.Scan(s.topic, int32(p), from[p], to[p], func(m *message.Message) error {
-				all[p] = append(all[p], m)
-				return nil
-			})
-			require.NoError(t, err)
-		}
-		return nil
-	}))
+	}
 	return all
 }
 
@@ -169,18 +161,22 @@ func (s *system) ask(ctx context.Context, question func(c kafka.Cluster) error) 
 	return kafka.Ask(ctx, kafka.Config{Brokers: s.brokers}, "ask for the log", question)
 }
 
-func (s *system) ends(ctx context.Context) (ends []int64, err error) {
+func (s *system) ends(ctx context.Context) ([]int64, error) {
+	return s.offsets(ctx, sarama.OffsetNewest)
+}
+
+func (s *system) offsets(ctx context.Context, which int64) (offsets []int64, err error) {
 	err = s.ask(ctx, func(c kafka.Cluster) error {
 		all, err := c.Partitions(s.topic)
 		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
 			return nil
 		}
 		if err == nil {
-			ends, err = c.Offsets(s.topic, all, sarama.OffsetNewest)
+			offsets, err = c.Offsets(s.topic, all, which)
 		}
 		return err
 	})
-	return ends, err
+	return offsets, err
 }
 
 func (s *system) scan(ctx context.Context, partition int32, from, to int64) (all []*message.Message, err error) {
@@ -302,10 +298,7 @@ func (s *system) lay(t *testing.T, e event.Event, partition int32) {
 	require.NoError(t, producer.Close())
 }
 
-func (s *system) place(t *testing.T, key string) int32 {
-	t.Helper()
-	return s.placeOf(t, key, partitions)
-}
+func (s *system) place(t *testing.T, key string) int32 { return s.placeOf(t, key, partitions) }
 
 func (s *system) placeOf(t *testing.T, key string, partitions int32) int32 {
 	t.Helper()
@@ -346,14 +339,12 @@ func keysOf(n int) []string {
 func requireClean(t *testing.T, v *verify.Verdict) {
 	t.Helper()
 	require.Empty(t, v.Findings)
-	require.True(t, v.Clean())
 }
 
 func requireWhole(t *testing.T, v *verify.Verdict) {
 	t.Helper()
 	requireClean(t, v)
 	require.Empty(t, v.Unverifiable)
-	require.True(t, v.Whole())
 }
 
 func each(id *string, change func(*message.Message) []*message.Message) func([]*message.Message) []*message.Message {

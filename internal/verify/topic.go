@@ -39,8 +39,7 @@ type part struct {
 
 func (p part) isCut() bool { return p.oldest > 0 }
 
-// A topic that does not exist has no partitions. The hour before Since is read, too: a record may repeat an event of
-// before.
+// A topic that does not exist has no partitions. The hour before Since is read, too, for records that repeat an event.
 func (c *comparison) readEnds(ctx context.Context) error {
 	var records int64
 	return kafka.Ask(ctx, c.Kafka, "find the ends of "+c.topic, func(k kafka.Cluster) error {
@@ -180,8 +179,7 @@ func inOrder(ctx context.Context, steps ...func(context.Context) error) error {
 
 const pageRows = 5000
 
-// readPages reads a page at a time: an open transaction would keep a table partition from being dropped. args returns
-// the arguments of the next page, without its size.
+// readPages reads a page at a time: an open transaction would keep a table partition from being dropped.
 func (l *look) readPages(ctx context.Context, what, sql string, args func() []any, scan []any, each func()) error {
 	for n := pageRows; n == pageRows; {
 		n = 0

@@ -29,7 +29,7 @@ var words = map[Kind]string{
 // Rule is V1 to V7, or the name of a check.
 type Rule string
 
-// Finding is one fault. It names events and keys, and no text that people wrote.
+// Finding is one fault. It holds no personal data.
 type Finding struct {
 	Kind    Kind   `json:"kind"`
 	Rule    Rule   `json:"rule"`
@@ -54,14 +54,14 @@ const (
 	NotLookedAt     Reason = "suspects beyond the first thousand were not looked at again"
 )
 
-// Unverifiable counts events, or the subject's own unit, that could not be verified for a reason.
+// Unverifiable counts events, or versions of keys, that could not be verified.
 type Unverifiable struct {
 	Subject string `json:"subject"`
 	Reason  Reason `json:"reason"`
 	Events  int64  `json:"events"`
 }
 
-// Produced counts one topic of the service.
+// Produced counts a topic.
 type Produced struct {
 	Topic     string `json:"topic"`
 	Published int64  `json:"published"` // rows
@@ -73,18 +73,18 @@ type Produced struct {
 	Discarded int64  `json:"discarded"` // rows that an operator gave up
 }
 
-// Consumed counts one consumer.
+// Consumed counts a consumer.
 type Consumed struct {
 	Consumer string `json:"consumer"`
 	Topic    string `json:"topic"`
-	Handled  int64  `json:"handled"` // records below the committed offsets that have a row or dead letter, or are stale
+	Handled  int64  `json:"handled"` // records with a row or dead letter, or stale
 	Again    int64  `json:"again"`   // of these, records that repeat one
 	Ignored  int64  `json:"ignored"` // records of types without a handler
 	Pending  int64  `json:"pending"` // records above the committed offsets
 	Dead     int64  `json:"dead"`    // dead letters that wait
 }
 
-// Verdict is the result of one verification, as of a moment.
+// Verdict is the result of one verification.
 type Verdict struct {
 	At           time.Time      `json:"at"`             // when it was begun
 	Since        time.Time      `json:"since,omitzero"` // events before it were not judged
@@ -95,13 +95,13 @@ type Verdict struct {
 	Unverifiable []Unverifiable `json:"unverifiable"`
 }
 
-// Clean reports whether there is no finding; see [Verdict.Whole] for what could not be verified.
+// Clean reports whether there is no finding.
 func (v *Verdict) Clean() bool { return len(v.Findings) == 0 }
 
 // Whole reports whether everything could be verified.
 func (v *Verdict) Whole() bool { return len(v.Unverifiable) == 0 }
 
-// Summary counts the findings: "2 lost, 1 invented". Without one it describes what was verified.
+// Summary counts the findings: "2 lost, 1 invented".
 func (v *Verdict) Summary() string {
 	count := map[string]int{}
 	var found []string

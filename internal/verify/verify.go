@@ -16,17 +16,17 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-// Service describes one service's topics and consumers. It is plain data, so a program can store it.
+// Service describes one service's topics and consumers.
 type Service struct {
 	Name string `json:"name"`
 	// Source is the source of the service's events. Empty: no record counts as invented.
 	Source string `json:"source"`
-	// Database is a URL or DSN of a primary: a standby may lack events. A role that may read all tables is enough.
+	// Database is a URL or DSN of a primary. A role that may read all tables is enough.
 	Database  string     `json:"database"`
 	Topics    []string   `json:"topics"` // that the service writes to
 	Consumers []Consumer `json:"consumers"`
 	Checks    []Check    `json:"checks"`
-	// Pause is the time between two looks at a suspect. It must exceed the longest way of an event: a lease and a batch.
+	// Pause is the time between two looks at a suspect. It must exceed a lease and a batch.
 	Pause time.Duration `json:"pause"`
 }
 
@@ -40,8 +40,8 @@ type Consumer struct {
 	OnlyWarns bool     `json:"only_warns"` // it only logs an id that comes back with a different payload
 }
 
-// Check is a query of the service's own tables. Each row is a finding: the event's id, its key, a version and a
-// sentence; the first three may be empty or 0.
+// Check is a query of the service's own tables. Each row is a finding: event id, key, version (each may be empty or 0)
+// and a sentence.
 type Check struct {
 	Name string `json:"name"`
 	SQL  string `json:"sql"`
@@ -59,7 +59,6 @@ type Config struct {
 	// Suspected, if set, gets the number of suspects before each further look.
 	Suspected func(suspects int)
 
-	off  Rule
 	most int64 // records of a topic; 0: mostRecords
 }
 
@@ -68,8 +67,8 @@ const (
 	maxSuspects = 1000
 )
 
-// Run verifies one service. It writes nothing. An error means that there is no verdict: a side could not be read, or a
-// topic has more than 10,000,000 records since then.
+// Run verifies one service and writes nothing. It fails if a side cannot be read, or if a topic has more than
+// 10,000,000 records since then.
 func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	db, err := connect(ctx, cfg.Database)
 	if err != nil {
@@ -102,7 +101,7 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	return verdict, nil
 }
 
-// lookAgain keeps the findings that a further look suspects, too, and counts those that cannot be verified any more.
+// lookAgain keeps the findings that a further look suspects, too.
 func (l *look) lookAgain(ctx context.Context) error {
 	findings := l.verdict.Findings
 	if l.Suspected != nil {
@@ -162,7 +161,7 @@ type look struct {
 	read     int64
 }
 
-// selectOthers selects the topics that the service wrote to before.
+// These are topics that the service wrote to before.
 const selectOthers = `
 select distinct topic from public.outbox where topic <> all(coalesce($1::text[], '{}')) order by topic`
 
@@ -212,12 +211,11 @@ func (l *look) readRows(ctx context.Context, what, sql string, args, scan []any,
 	return nil
 }
 
-// judges reports whether this look is about the finding.
 func (l *look) judges(f Finding) bool { return l.among == nil || slices.Contains(l.among, f) }
 
 func (l *look) suspect(f Finding) {
 	switch {
-	case f.Rule == l.off, !l.judges(f):
+	case !l.judges(f):
 	case len(l.suspects) == maxSuspects:
 		l.tooMany++
 	default:

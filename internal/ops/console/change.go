@@ -66,7 +66,7 @@ func (c *change) Back() string {
 	return "/"
 }
 
-func (c *changes) read(r *http.Request) (*change, error) {
+func (c *Console) readChange(r *http.Request) (*change, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, errors.New("the form cannot be read")
 	}
@@ -144,16 +144,16 @@ func resumeRelay(ctx context.Context, c *change, _ func(int64)) (adminapi.Result
 		adminapi.RelayRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun}))
 }
 
+// changes are those that were tried, by their ids.
 type changes struct {
-	*Console
-
+	life    context.Context // of Run
 	mu      sync.Mutex
-	all     map[string]*change // that were tried, by their ids
+	tried   map[string]*change
 	running sync.WaitGroup
 }
 
-func (c *changes) try(w http.ResponseWriter, r *http.Request) {
-	asked, err := c.read(r)
+func (c *Console) tryChange(w http.ResponseWriter, r *http.Request) {
+	asked, err := c.readChange(r)
 	if err == nil {
 		asked.Result, err = asked.run(r.Context(), asked, func(int64) {})
 	}
@@ -161,65 +161,69 @@ func (c *changes) try(w http.ResponseWriter, r *http.Request) {
 		c.answer(w, r, http.StatusOK, "plan", change{Err: err})
 		return
 	}
-	c.mu.Lock()
-	asked.ID = strconv.Itoa(len(c.all) + 1)
-	c.all[asked.ID] = asked
-	c.mu.Unlock()
+	c.changes.mu.Lock()
+	asked.ID = strconv.Itoa(len(c.changes.tried) + 1)
+	c.changes.tried[asked.ID] = asked
+	c.changes.mu.Unlock()
 	c.answer(w, r, http.StatusOK, "plan", asked)
 }
 
-// begin does a change that was tried, once. It continues without a viewer.
-func (c *changes) begin(w http.ResponseWriter, r *http.Request) {
+// beginChange does a change that was tried, once. It continues without a viewer.
+func (c *Console) beginChange(w http.ResponseWriter, r *http.Request) {
 	by, reason := strings.TrimSpace(r.PostFormValue("by")), strings.TrimSpace(r.PostFormValue("reason"))
 	if by == "" || reason == "" {
 		c.answer(w, r, http.StatusOK, "plan", change{Err: errors.New("the audit needs a reason and a name")})
 		return
 	}
-	c.mu.Lock()
-	if asked := c.all[r.PathValue("id")]; asked != nil && asked.stop == nil {
-		asked.by, asked.reason, asked.dryRun = by, reason, false
-		c.start(asked)
-	}
-	c.mu.Unlock()
-	c.follow(w, r)
+	c.withChange(w, r, func(asked *change) {
+		if asked.stop == nil {
+			asked.by, asked.reason, asked.dryRun = by, reason, false
+			c.changes.start(asked)
+		}
+	})
 }
 
-// The change ends early when the console does.
-func (c *changes) start(asked *change) {
-	ctx, cancel := context.WithCancel(c.life)
+// start needs the lock.
+func (all *changes) start(asked *change) {
+	ctx, cancel := context.WithCancel(all.life)
 	asked.stop = cancel
-	c.running.Go(func() {
+	all.running.Go(func() {
 		defer cancel()
 		result, err := asked.run(ctx, asked, func(done int64) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
+			all.mu.Lock()
+			defer all.mu.Unlock()
 			asked.Progress = done
 		})
-		c.mu.Lock()
-		defer c.mu.Unlock()
+		all.mu.Lock()
+		defer all.mu.Unlock()
 		asked.Result, asked.Err, asked.Ended = result, err, true
 	})
 }
 
-func (c *changes) follow(w http.ResponseWriter, r *http.Request) {
-	c.mu.Lock()
+func (c *Console) followChange(w http.ResponseWriter, r *http.Request) {
+	c.withChange(w, r, func(*change) {})
+}
+
+func (c *Console) stopChange(w http.ResponseWriter, r *http.Request) {
+	c.withChange(w, r, func(asked *change) {
+		if asked.stop != nil {
+			asked.stop()
+		}
+	})
+}
+
+// withChange shows the progress of a change that has begun, after do.
+func (c *Console) withChange(w http.ResponseWriter, r *http.Request, do func(*change)) {
+	c.changes.mu.Lock()
 	var state change
-	if begun := c.all[r.PathValue("id")]; begun != nil {
-		state = *begun
+	if asked := c.changes.tried[r.PathValue("id")]; asked != nil {
+		do(asked)
+		state = *asked
 	}
-	c.mu.Unlock()
+	c.changes.mu.Unlock()
 	if state.stop == nil {
 		http.NotFound(w, r)
 		return
 	}
 	c.answer(w, r, http.StatusOK, "progress", &state)
-}
-
-func (c *changes) stop(w http.ResponseWriter, r *http.Request) {
-	c.mu.Lock()
-	if begun := c.all[r.PathValue("id")]; begun != nil && begun.stop != nil {
-		begun.stop()
-	}
-	c.mu.Unlock()
-	c.follow(w, r)
 }

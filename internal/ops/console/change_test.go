@@ -185,7 +185,7 @@ func TestAChangeCanBeStopped(t *testing.T) {
 		<-ctx.Done()
 		return adminapi.Result{Count: 4}, ctx.Err()
 	}
-	b.console.changes.all[asked.ID] = asked
+	b.console.changes.tried[asked.ID] = asked
 	b.post(t, "/changes/9", ada)
 	testkit.Until(t, func() bool {
 		_, page := b.get(t, "/changes/9")

@@ -1,17 +1,13 @@
 // Package console is the operators' page, a client of the services' admin listeners. One poll per service serves all
-// viewers. The services' token stays in the process: a browser without the session that [Console.SignIn] begins sees
-// only the flow. Memory holds 15 minutes of history.
+// viewers. The services' token stays in the process: a browser without a session ([Console.SignIn]) sees only the flow.
 package console
 
 import (
 	"context"
 	"crypto/rand"
-	"crypto/subtle"
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -40,10 +36,8 @@ type Link struct{ Title, URL string }
 type Console struct {
 	cfg     Config
 	flow    *flow
-	changes *changes
+	changes changes
 	session session
-	life    context.Context // ends with the context of Run, and changes end with it
-	end     context.CancelFunc
 }
 
 // New makes a console. It does not ask a service yet.
@@ -51,16 +45,15 @@ func New(cfg Config) *Console {
 	if cfg.Interval <= 0 {
 		cfg.Interval = time.Second
 	}
-	c := &Console{cfg: cfg, flow: newFlow(cfg), session: session{key: rand.Text()}}
-	c.life, c.end = context.WithCancel(context.Background())
-	c.changes = &changes{Console: c, all: map[string]*change{}}
-	return c
+	return &Console{
+		cfg: cfg, flow: newFlow(cfg), changes: changes{tried: map[string]*change{}}, session: session{key: rand.Text()},
+	}
 }
 
-// Run polls the services and serves the listener, which it owns, until ctx ends. Call it once.
+// Run polls the services and serves the listener, which it owns, until ctx ends. Changes end with it. Call it once.
 func (c *Console) Run(ctx context.Context, ln net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
-	context.AfterFunc(ctx, c.end)
+	c.changes.life = ctx
 	group.Go(func() error { return c.flow.run(ctx) })
 	group.Go(func() error {
 		defer c.changes.running.Wait()
@@ -87,8 +80,8 @@ func (c *Console) handler() http.Handler {
 		"GET /dead-letters/{service}/{id}": c.shows(c.showDeadLetter), "GET /mails": c.shows(c.showMails),
 		"GET /lost":  c.shows(c.showLost),
 		"GET /audit": c.shows(c.showAudit), "GET /events/{id}": c.shows(c.showStory), "GET /find": find,
-		"POST /changes": c.changes.try, "POST /changes/{id}": c.changes.begin, "GET /changes/{id}": c.changes.follow,
-		"POST /changes/{id}/stop": c.changes.stop,
+		"POST /changes": c.tryChange, "POST /changes/{id}": c.beginChange, "GET /changes/{id}": c.followChange,
+		"POST /changes/{id}/stop": c.stopChange,
 	} {
 		mux.HandleFunc(pattern, c.operator(show))
 	}
@@ -101,80 +94,4 @@ func (c *Console) handler() http.Handler {
 		mux.ServeHTTP(w, r)
 	})
 	return web.ForHosts(c.cfg.Hosts, "with --host of twinbox console", http.NewCrossOriginProtection().Handler(page))
-}
-
-const sessionLife = 12 * time.Hour
-
-// The session belongs to the first browser that opens the link.
-type session struct {
-	mu   sync.Mutex
-	key  string // of the link; "" once it was used
-	id   string
-	ends time.Time
-}
-
-// SignIn returns the path that begins a session of twelve hours, once.
-func (c *Console) SignIn() string {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	return "/session/" + c.session.key
-}
-
-func (s *session) begin(key string) (id string, begun bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.key == "" || !same(key, s.key) {
-		return "", false
-	}
-	s.key, s.id, s.ends = "", rand.Text(), time.Now().Add(sessionLife)
-	return s.id, true
-}
-
-func (s *session) has(r *http.Request) bool {
-	cookie, err := r.Cookie(cookieName(r))
-	if err != nil {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return same(cookie.Value, s.id) && time.Now().Before(s.ends)
-}
-
-func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
-
-// cookieName has the port, which cookies ignore: two consoles on one machine would sign each other out.
-func cookieName(r *http.Request) string {
-	return "twinbox_console_" + r.Host[strings.LastIndexByte(r.Host, ':')+1:]
-}
-
-func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
-	id, begun := c.session.begin(r.PathValue("key"))
-	switch {
-	case begun:
-		http.SetCookie(w, &http.Cookie{
-			Name: cookieName(r), Value: id, Path: "/", MaxAge: int(sessionLife.Seconds()),
-			HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		})
-	case !c.session.has(r):
-		c.refuse(w, r)
-		return
-	}
-	http.Redirect(w, r, "/", http.StatusSeeOther)
-}
-
-func (c *Console) mayOperate(r *http.Request) bool { return !c.cfg.ReadOnly && c.session.has(r) }
-
-func (c *Console) operator(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if !c.mayOperate(r) {
-			c.refuse(w, r)
-			return
-		}
-		next(w, r)
-	}
-}
-
-func (c *Console) refuse(w http.ResponseWriter, r *http.Request) {
-	_, noCookie := r.Cookie(cookieName(r))
-	c.page(w, r, http.StatusForbidden, content{"refused", "Not signed in", noCookie == nil}) // true: signed in once
 }

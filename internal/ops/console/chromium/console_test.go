@@ -21,7 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/IBM/sarama"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/google/uuid"
@@ -32,6 +31,8 @@ import (
 	"example.com/twinbox/dev/local/stacktest"
 	"example.com/twinbox/dev/operations"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/event"
+	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -126,42 +127,44 @@ func (s *system) startKafka(t *testing.T) {
 
 func (s *system) signUp(t *testing.T, email string) (user string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.at.API()+"/v1/signups",
-		strings.NewReader(`{"email":"`+email+`","name":"Ada"}`))
-	require.NoError(t, err)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
-	require.NoError(t, err)
-	defer response.Body.Close()
-	require.Equal(t, http.StatusCreated, response.StatusCode)
+	body := s.post(t, "http://"+s.at.API()+"/v1/signups", `{"email":"`+email+`","name":"Ada"}`, http.StatusCreated)
 	var answer struct {
 		ID string `json:"user_id"`
 	}
-	require.NoError(t, json.NewDecoder(response.Body).Decode(&answer))
+	require.NoError(t, json.Unmarshal(body, &answer))
 	return answer.ID
+}
+
+func (s *system) edit(t *testing.T, payload, reason string) {
+	t.Helper()
+	s.post(t, "http://"+s.at.Services["customer"].Admin+"/admin/v1/dead-letters/edit",
+		fmt.Sprintf(`{"id":1,"by":"ada","reason":%q,"dry_run":false,"payload":%q}`, reason,
+			base64.StdEncoding.EncodeToString([]byte(payload))), http.StatusOK)
+}
+
+func (s *system) post(t *testing.T, url, body string, want int) (answer []byte) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+s.at.AdminToken.Reveal())
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	require.NoError(t, err)
+	answer, err = io.ReadAll(response.Body)
+	require.NoError(t, errors.Join(err, response.Body.Close()))
+	require.Equal(t, want, response.StatusCode, string(answer))
+	return answer
 }
 
 func (s *system) produce(t *testing.T, user, payload string) {
 	t.Helper()
-	settings := sarama.NewConfig()
-	settings.Version = sarama.V3_6_0_0
-	settings.Producer.Return.Successes = true
-	producer, err := sarama.NewSyncProducer([]string{s.broker.Addr()}, settings)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, producer.Close()) }()
-	event := contract.UserRegistered.Declaration
-	message := &sarama.ProducerMessage{
-		Topic: contract.TopicUsers, Key: sarama.StringEncoder(user), Value: sarama.StringEncoder(payload),
+	e := event.Event{
+		ID: uuid.Must(uuid.NewV7()).String(), Source: "/elsewhere", Type: contract.UserRegistered.Type, Key: user,
+		Version: 1, Time: time.Now(), Data: []byte(payload),
 	}
-	for name, value := range map[string]string{
-		"ce_id": uuid.Must(uuid.NewV7()).String(), "ce_source": "/elsewhere", "ce_type": event.Type, "ce_specversion": "1.0",
-		"ce_time": time.Now().UTC().Format(time.RFC3339), "ce_subject": user, "ce_aggregateversion": "1",
-		"content-type": "application/json",
-	} {
-		message.Headers = append(message.Headers, sarama.RecordHeader{Key: []byte(name), Value: []byte(value)})
-	}
-	_, _, err = producer.SendMessage(message)
-	require.NoError(t, err)
+	publisher := kafkatest.NewPublisher(t, []string{s.broker.Addr()})
+	require.NoError(t, publisher.Publish(contract.TopicUsers, e.Message()))
+	require.NoError(t, publisher.Close())
 }
 
 type tab struct {
@@ -363,30 +366,6 @@ const (
 	registration = `{"user_id":"%s","email":"carol@example.org","name":%s,"registered_at":"2026-11-20T09:30:00Z"}`
 	poison       = `{"user_id":"%s","email":"carol@example.org","name":17,"registered_at":"2026-11-20T09:30:00Z"}`
 )
-
-func (s *system) edit(t *testing.T, payload, reason string) {
-	t.Helper()
-	s.operate(t, "dead-letters/edit", fmt.Sprintf(`{"id":1,"by":"ada","reason":%q,"dry_run":false,"payload":%q}`, reason,
-		base64.StdEncoding.EncodeToString([]byte(payload))))
-}
-
-func (s *system) operate(t *testing.T, path, body string) {
-	t.Helper()
-	s.request(t, http.MethodPost, "http://"+s.at.Services["customer"].Admin+"/admin/v1/"+path, body)
-}
-
-func (s *system) request(t *testing.T, method, url, body string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	require.NoError(t, err)
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+s.at.AdminToken.Reveal())
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
-	require.NoError(t, err)
-	said, err := io.ReadAll(response.Body)
-	require.NoError(t, errors.Join(err, response.Body.Close()))
-	require.Equal(t, http.StatusOK, response.StatusCode, string(said))
-}
 
 func (p *tab) inspect(what string) {
 	p.t.Helper()

@@ -29,7 +29,8 @@ const aKey = "01980a5c-5f10-7b1e-8c55-2f0a6b7c8d9e"
 var everything = answers(map[string]string{
 	"service": `{}`,
 	"dead-letters/query": `{"next":1234567,"items":[{"id":1234567,"consumer":"notification.users",
-		"event_id":"` + anID + `","type":"org.example.customer.user-registered.v1","key":"` + aKey + `","version":12,"code":"schema_violation",
+		"event_id":"` + anID + `","type":"org.example.customer.user-registered.v1",
+		"key":"` + aKey + `","version":12,"code":"schema_violation",
 		"error":"check event: schema_violation: / required","attempts":17,"state":"discarded",
 		"failed_at":"2026-11-21T16:58:46Z"}]}`,
 	"dead-letters/groups": `{"items":[{"consumer":"notification.users","code":"schema_violation","count":12345,

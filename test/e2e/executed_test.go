@@ -39,7 +39,7 @@ var executed = []string{
 const (
 	maxSignupFunctions = 260
 	maxSignupFiles     = 67
-	maxWalkFunctions   = 58 // a look that finds the ends moved adds some
+	maxWalkFunctions   = 58
 	maxBatchFunctions  = 56
 )
 

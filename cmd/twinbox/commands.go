@@ -10,7 +10,7 @@ type Commands struct {
 	DLQ      dlqCommands      `cmd:"" name:"dlq" help:"Operate the dead letters: events that a consumer could not handle."`
 	Mail     mailCommands     `cmd:"" help:"Operate the mails that wait for an operator."`
 	Inbox    inboxCommands    `cmd:"" help:"Look into the inboxes: which events were handled."`
-	Consumer consumerCommands `cmd:"" help:"Pause consumers, and let them go on."`
+	Consumer consumerCommands `cmd:"" help:"Pause consumers, and resume them."`
 	Outbox   outboxCommands   `cmd:"" help:"Operate the outboxes: published and waiting events."`
 	Audit    auditList        `cmd:"" help:"The operators' changes with their reasons: the newest, in the order of time."`
 	Call     callCommand      `cmd:"" done:"Changed" would:"change" thing:"thing" help:"Call any operation of api/admin.yaml by its name."`

@@ -42,7 +42,7 @@ func (c *consumer) run(ctx context.Context) error {
 		if err := c.member.Load().Run(ctx, c.Topic); !errors.Is(err, kafka.ErrFenced) {
 			return err
 		}
-		c.node.Log.ErrorContext(ctx, "another process has the same KAFKA_INSTANCE_ID, going on without one",
+		c.node.Log.ErrorContext(ctx, "another process has the same KAFKA_INSTANCE_ID, continuing without one",
 			"consumer", c.Name, "instance_id", instanceID)
 	}
 }

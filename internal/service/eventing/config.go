@@ -53,7 +53,7 @@ type KafkaConfig struct {
 	CA                config.Secret `env:"CA" max:"65536" format:"pem" doc:"certificates in PEM of the broker's authorities; empty: those of the system"`
 	Certificate       config.Secret `env:"CERTIFICATE" max:"65536" format:"pem" doc:"this service's certificate in PEM, if the broker asks for one"`
 	Key               config.Secret `env:"KEY" max:"65536" format:"pem" doc:"its key in PEM"`
-	Mechanism         string        `env:"SASL_MECHANISM" envDefault:"plain" oneof:"plain scram-sha-256 scram-sha-512" doc:"how the service logs in"`
+	Mechanism         string        `env:"SASL_MECHANISM" envDefault:"plain" oneof:"plain scram-sha-256 scram-sha-512" doc:"how the service logs in; plain sends the password itself, so set KAFKA_TLS too"`
 	Username          string        `env:"USERNAME" doc:"SASL user; empty: no login"`
 	Password          config.Secret `env:"PASSWORD" doc:"its password"`
 	Partitions        int32         `env:"TOPIC_PARTITIONS" envDefault:"6" min:"1" max:"1000" doc:"of a topic that the topics command creates; docs/operations.md adds partitions to one that exists"`

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
@@ -18,6 +19,23 @@ func requireStale(t *testing.T, err error) {
 	t.Helper()
 	require.ErrorIs(t, err, ErrStale)
 	require.ErrorContains(t, err, "on event e1 ")
+}
+
+func TestSettingsThatCannotWorkAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*Settings){
+		"no worker": func(s *Settings) { s.Workers = 0 }, "no attempt": func(s *Settings) { s.MaxAttempts = 0 },
+		"no lease": func(s *Settings) { s.Lease = 0 }, "no poll": func(s *Settings) { s.Poll = 0 },
+		"no pause": func(s *Settings) { s.RetryMin = 0 }, "pauses": func(s *Settings) { s.RetryMax = s.RetryMin - 1 },
+		"heartbeat": func(s *Settings) { s.Heartbeat = s.Lease }, "policy": func(s *Settings) { s.OnUncertain = "ask" },
+	} {
+		settings := DefaultSettings()
+		spoil(&settings)
+		_, err := New(Config{Handler: "test", Pool: &pgxpool.Pool{}, Settings: settings})
+		require.ErrorContains(t, err, `leases of "test": `, name)
+	}
+	_, err := New(Config{Handler: "test", Pool: &pgxpool.Pool{}, Settings: DefaultSettings()})
+	require.NoError(t, err)
 }
 
 func TestAnIntentIsPartOfItsTransaction(t *testing.T) {

@@ -80,7 +80,7 @@ type Config struct {
 	Registerer prometheus.Registerer // default: none
 }
 
-// New checks settings against each other; internal/config checks each. It does not connect.
+// New checks the configuration. It does not connect.
 func New(cfg Config) (*Runner, error) {
 	cfg.Settings.Heartbeat = cmp.Or(cfg.Settings.Heartbeat, cfg.Settings.Lease/3)
 	cfg.Timeout = cmp.Or(cfg.Timeout, cfg.Settings.Lease/2)
@@ -97,10 +97,14 @@ func (c Config) validate() error {
 	switch {
 	case c.Handler == "" || c.Pool == nil:
 		return errors.New("a handler and a pool are required")
+	case min(s.Workers, s.MaxAttempts) <= 0 || min(s.Lease, s.Heartbeat, s.Poll, s.RetryMin, c.Timeout) <= 0:
+		return errors.New("numbers and times must be positive")
 	case s.Heartbeat > s.Lease/2 || c.Timeout >= s.Lease:
 		return fmt.Errorf("the lease %s is too short for the heartbeat %s or the timeout %s", s.Lease, s.Heartbeat, c.Timeout)
 	case s.RetryMin > s.RetryMax:
 		return fmt.Errorf("longest pause %s is shorter than the first one %s", s.RetryMax, s.RetryMin)
+	case s.OnUncertain != Park && s.OnUncertain != Resend:
+		return fmt.Errorf("unknown policy %q", s.OnUncertain)
 	}
 	return nil
 }

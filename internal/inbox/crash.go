@@ -159,7 +159,7 @@ func (p *partition) clearAttempts(ctx context.Context, items []*item) {
 	}
 }
 
-// Leave ends the ownership of a partition of which no event is handled. Until the returned function has recorded that,
+// Leave ends the ownership of a partition whose last call has ended. Until the returned function has recorded that,
 // the next owner counts its first attempts.
 func (in *Inbox) Leave(topic string, number int32) (record func(context.Context) error) {
 	in.mu.Lock()

@@ -35,15 +35,15 @@ type habits struct {
 	most            int64
 }
 
-// said is a version of a key.
-type said struct {
+// keyVersion is a version of a key.
+type keyVersion struct {
 	key     string
 	version int64
 }
 
 // acceptance is an accepted event, and when a person heard of it.
 type acceptance struct {
-	said
+	keyVersion
 	at time.Time
 }
 
@@ -78,7 +78,7 @@ func (c *crowd) goHome() {
 func (c *crowd) await(t *testing.T, more int64) {
 	t.Helper()
 	want := c.taken.Load() + more
-	testkit.Until(t, func() bool { return c.taken.Load() >= want }, "nobody can sign up")
+	testkit.Until(t, func() bool { return c.taken.Load() >= want }, "no sign-up is accepted")
 }
 
 func (c *crowd) refusals() int {
@@ -109,7 +109,7 @@ func (c *crowd) live(ctx context.Context, name string) {
 func (c *crowd) note(id string, version int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.accepted = append(c.accepted, acceptance{said{id, int64(version)}, time.Now()})
+	c.accepted = append(c.accepted, acceptance{keyVersion{id, int64(version)}, time.Now()})
 }
 
 // insist returns "" for a person who is gone, or at another version: a request whose answer was lost was accepted.
@@ -157,9 +157,9 @@ func (c *crowd) noteRefusal(answer response, err error) {
 func (h *stack) lost(t *testing.T, topic string, accepted []acceptance) []acceptance {
 	t.Helper()
 	events, _ := h.logged(t, topic)
-	known := map[said]bool{}
+	known := map[keyVersion]bool{}
 	for _, is := range events {
 		known[is] = true
 	}
-	return slices.DeleteFunc(slices.Clone(accepted), func(a acceptance) bool { return known[a.said] })
+	return slices.DeleteFunc(slices.Clone(accepted), func(a acceptance) bool { return known[a.keyVersion] })
 }

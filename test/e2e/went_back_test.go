@@ -20,10 +20,10 @@ import (
 
 // logged returns the topic's events, each once, and the keys whose versions are out of order. It fails where a version
 // is two events, or an event has two versions.
-func (h *stack) logged(t *testing.T, topic string) (events map[string]said, unordered []string) {
+func (h *stack) logged(t *testing.T, topic string) (events map[string]keyVersion, unordered []string) {
 	t.Helper()
-	events = map[string]said{}
-	versions := map[said]string{}
+	events = map[string]keyVersion{}
+	versions := map[keyVersion]string{}
 	next, last := map[string]int64{}, map[string]int64{}
 	for _, record := range kafkatest.ReadAll(t, h.brokers, topic, 0) {
 		id, is := read(t, record)
@@ -47,12 +47,12 @@ func (h *stack) logged(t *testing.T, topic string) (events map[string]said, unor
 	return events, unordered
 }
 
-func read(t *testing.T, record *sarama.ConsumerMessage) (id string, is said) {
+func read(t *testing.T, record *sarama.ConsumerMessage) (id string, is keyVersion) {
 	t.Helper()
 	headers := headersIn(record)
 	version, err := strconv.ParseInt(headers["ce_aggregateversion"], 10, 64)
 	require.NoError(t, err)
-	return headers["ce_id"], said{string(record.Key), version}
+	return headers["ce_id"], keyVersion{string(record.Key), version}
 }
 
 const selectSaid = `
@@ -102,9 +102,9 @@ func (h *stack) awaitHealed(t *testing.T) {
 	}
 }
 
-func (h *stack) requireOnLog(t *testing.T, db *pgxpool.Pool, topic string) map[string]said {
+func (h *stack) requireOnLog(t *testing.T, db *pgxpool.Pool, topic string) map[string]keyVersion {
 	t.Helper()
-	var want, found map[string]said
+	var want, found map[string]keyVersion
 	var unordered []string
 	within(t, func() bool {
 		want = h.rows(t, db, topic)
@@ -118,13 +118,13 @@ func (h *stack) requireOnLog(t *testing.T, db *pgxpool.Pool, topic string) map[s
 	return found
 }
 
-func (h *stack) rows(t *testing.T, db *pgxpool.Pool, topic string) map[string]said {
+func (h *stack) rows(t *testing.T, db *pgxpool.Pool, topic string) map[string]keyVersion {
 	t.Helper()
-	events := map[string]said{}
+	events := map[string]keyVersion{}
 	rows, err := db.Query(t.Context(), selectSaid, topic)
 	require.NoError(t, err)
 	var id string
-	var is said
+	var is keyVersion
 	_, err = pgx.ForEachRow(rows, []any{&id, &is.key, &is.version}, func() error {
 		events[id] = is
 		return nil
@@ -140,7 +140,7 @@ func within(t *testing.T, condition func() bool) {
 	testkit.Until(t, func() bool { return condition() || time.Now().After(deadline) })
 }
 
-func without(one, other map[string]said) (list []string) {
+func without(one, other map[string]keyVersion) (list []string) {
 	for id, is := range one {
 		if other[id] != is && len(list) < 10 {
 			list = append(list, fmt.Sprintf("%s: %v, there %v", id, is, other[id]))
@@ -149,7 +149,7 @@ func without(one, other map[string]said) (list []string) {
 	return list
 }
 
-func (h *stack) missing(t *testing.T, users map[string]said) (list []string) {
+func (h *stack) missing(t *testing.T, users map[string]keyVersion) (list []string) {
 	t.Helper()
 	last := map[string]int64{}
 	for _, event := range users {

@@ -66,7 +66,7 @@ func Arguments(dir string, list []eventing.Described, parts ...string) []string 
 	return args
 }
 
-// Screen keeps what is written to it, and calls Ready with it when the stack is ready.
+// Screen keeps its text, and calls Ready with it when the stack is ready.
 type Screen struct {
 	Ready func(text string)
 

@@ -40,7 +40,7 @@ func (l *leader) watchLog(ctx context.Context) (ready bool, err error) {
 	return !e.isRefused && !e.isBaseline, nil
 }
 
-// unreadyTopics returns the topics of which a partition is not ready, or not known.
+// unreadyTopics returns the topics with a partition that is not ready, or not known.
 func (e *ends) unreadyTopics() (topics []string) {
 	for _, topic := range e.topics {
 		if e.counts[topic] == 0 {

@@ -183,7 +183,7 @@ const project = "twinbox"
 
 func (c Config) Group(consumer string) string { return project + "." + c.Environment + "." + consumer }
 
-// Migrate brings the database to this build's schema, grants the serving role its rights, and prints what it did.
+// Migrate brings the database to this build's schema, grants the serving role its rights, and prints the migrations.
 func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.Set) error {
 	migration := migrations.Migration{
 		URL: cmp.Or(c.MigrateURL, c.DatabaseURL).Reveal(), Sets: sets,

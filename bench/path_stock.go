@@ -48,7 +48,7 @@ func openStockLine(ctx context.Context, at site, arrived func(user string)) (lin
 func (l *stockLine) signUp(ctx context.Context, n int) (user string, err error) {
 	user, address := uuid.Must(uuid.NewV7()).String(), email(n)
 	registered, data := domain.Register(domain.UserID(user), domain.Email(address), visitor, time.Now().UTC())
-	e, err := contract.UserRegistered.New(user, registered.Version, registered.RegisteredAt, data)
+	e, err := event.New(contract.UserRegistered, registered.Version, data)
 	if err != nil {
 		return "", err
 	}

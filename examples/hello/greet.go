@@ -15,6 +15,7 @@ import (
 
 	"example.com/twinbox/examples/hello/contract"
 	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/web"
@@ -36,7 +37,7 @@ func (g *greeter) greet(ctx context.Context, tx pgx.Tx, name string) (contract.H
 	if _, err := tx.Exec(ctx, insertGreeting, said.GreetingID, said.Text, said.SaidAt); err != nil {
 		return said, fmt.Errorf("insert greeting: %w", err)
 	}
-	e, err := contract.HelloSaid.New(said.GreetingID, 0, said.SaidAt, said)
+	e, err := event.New(contract.HelloSaid, 0, said)
 	if err != nil {
 		return said, err
 	}

@@ -64,7 +64,7 @@ func move[T event.Ruled](
 			if err != nil {
 				return command.Answer{}, err
 			}
-			e, err := of.New(string(after.ID), after.Version, at, said)
+			e, err := event.New(of, after.Version, said)
 			if err != nil {
 				return command.Answer{}, err
 			}

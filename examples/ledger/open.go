@@ -13,6 +13,7 @@ import (
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
 	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/event"
 )
 
 const insertAccount = `insert into account (id, currency, balance, opened_at) values ($1, $2, $3, $4)`
@@ -25,12 +26,12 @@ func (c *Commands) Open(ctx context.Context, key string, currency account.Curren
 	do := func(ctx context.Context, _ pgx.Tx, writes *pgx.Batch) (command.Answer, error) {
 		id, at := uuid.Must(uuid.NewV7()).String(), now()
 		opened, said := account.Open(account.ID(id), currency, at)
-		event, err := contract.AccountOpened.New(id, opened.Version, at, said)
+		e, err := event.New(contract.AccountOpened, opened.Version, said)
 		if err != nil {
 			return command.Answer{}, err
 		}
 		writes.Queue(insertAccount, id, opened.Currency, opened.Balance, at)
-		if err := c.Outbox.Queue(ctx, writes, event); err != nil {
+		if err := c.Outbox.Queue(ctx, writes, e); err != nil {
 			return command.Answer{}, fmt.Errorf("add to outbox: %w", err)
 		}
 		return encodeAnswer(http.StatusCreated, opened)

@@ -13,6 +13,7 @@ import (
 
 	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox"
 )
 
@@ -60,13 +61,13 @@ func (c *Commands) place(ctx context.Context, tx pgx.Tx, p Placing) (command.Ans
 	if _, err := tx.Exec(ctx, insertOrder, o.ID, p.Email, o.Amount, o.Currency, o.PlacedAt, o.PayBy); err != nil {
 		return command.Answer{}, fmt.Errorf("insert order: %w", err)
 	}
-	event, err := contract.OrderPlaced.New(o.ID, o.Version, at, contract.Placed{
+	e, err := event.New(contract.OrderPlaced, o.Version, contract.Placed{
 		OrderID: o.ID, Email: p.Email, Money: o.Money, PlacedAt: at, PayBy: o.PayBy,
 	})
 	if err != nil {
 		return command.Answer{}, err
 	}
-	if _, err := c.Outbox.Add(ctx, tx, event); err != nil {
+	if _, err := c.Outbox.Add(ctx, tx, e); err != nil {
 		return command.Answer{}, fmt.Errorf("add to outbox: %w", err)
 	}
 	if err := remind(ctx, tx, c.Outbox, o, outbox.After(c.PayWithin)); err != nil {
@@ -81,11 +82,11 @@ func (c *Commands) place(ctx context.Context, tx pgx.Tx, p Placing) (command.Ans
 
 // remind uses its own topic: the order's events are numbered with the order's version, which this one does not change.
 func remind(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, o Order, due outbox.Due) error {
-	event, err := contract.PaymentOverdue.New(o.ID, 0, time.Time{}, contract.Overdue{OrderID: o.ID, PayBy: o.PayBy})
+	e, err := event.New(contract.PaymentOverdue, 0, contract.Overdue{OrderID: o.ID, PayBy: o.PayBy})
 	if err != nil {
 		return err
 	}
-	return out.Schedule(ctx, tx, timer(o.ID), due, event)
+	return out.Schedule(ctx, tx, timer(o.ID), due, e)
 }
 
 // Cancel ends an order that is not paid, and takes back its reminder. To cancel a cancelled order changes nothing.

@@ -105,8 +105,7 @@ func save[T event.Ruled](
 	if _, err := tx.Exec(ctx, updateOrder, o.ID, o.Status, o.PaymentID); err != nil {
 		return fmt.Errorf("update order: %w", err)
 	}
-	_, at := said.About()
-	e, err := of.New(o.ID, o.Version, at, said)
+	e, err := event.New(of, o.Version, said)
 	if err != nil {
 		return err
 	}

@@ -172,7 +172,7 @@ func placedIn(t *testing.T, orders ...Order) func(testing.TB, *pgxpool.Pool) {
 	return func(t testing.TB, pool *pgxpool.Pool) {
 		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 			for _, o := range orders {
-				e, err := contract.OrderPlaced.New(o.ID, 1, o.PlacedAt, contract.Placed{
+				e, err := event.New(contract.OrderPlaced, 1, contract.Placed{
 					OrderID: o.ID, Email: "ada@example.org", Money: o.Money, PlacedAt: o.PlacedAt, PayBy: o.PayBy,
 				})
 				require.NoError(t, err)

@@ -65,12 +65,12 @@ func newPayment(o Order, money contract.Money) contract.Payment {
 
 func told(t *testing.T, p contract.Payment) event.Event {
 	t.Helper()
-	return inboxtest.NewEventOf(t, contract.PaymentCompleted, p.PaymentID, 1, p)
+	return inboxtest.NewEventOf(t, contract.PaymentCompleted, 1, p)
 }
 
 func overdue(t *testing.T, o Order) event.Event {
 	t.Helper()
-	return inboxtest.NewEventOf(t, contract.PaymentOverdue, o.ID, 1, contract.Overdue{OrderID: o.ID, PayBy: o.PayBy})
+	return inboxtest.NewEventOf(t, contract.PaymentOverdue, 1, contract.Overdue{OrderID: o.ID, PayBy: o.PayBy})
 }
 
 func (s *shop) consume(t *testing.T, e event.Event) inbox.Outcome {

@@ -15,6 +15,7 @@ import (
 
 	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/web"
@@ -133,7 +134,7 @@ func (a *api) store(ctx context.Context, tx pgx.Tx, id string, t takeRequest) er
 	}
 	at := time.Now().UTC().Truncate(time.Microsecond)
 	for n := range times {
-		event, err := contract.PaymentCompleted.New(id, 0, at, contract.Payment{
+		e, err := event.New(contract.PaymentCompleted, 0, contract.Payment{
 			PaymentID: id, OrderID: t.OrderID, Money: contract.Money{Amount: t.Amount, Currency: t.Currency}, CompletedAt: at,
 		})
 		if err != nil {
@@ -141,9 +142,9 @@ func (a *api) store(ctx context.Context, tx pgx.Tx, id string, t takeRequest) er
 		}
 		if t.AfterSeconds > 0 {
 			due := outbox.After(time.Duration(t.AfterSeconds) * time.Second)
-			err = a.node.Outbox.Schedule(ctx, tx, fmt.Sprintf("%s %d", id, n), due, event)
+			err = a.node.Outbox.Schedule(ctx, tx, fmt.Sprintf("%s %d", id, n), due, e)
 		} else {
-			_, err = a.node.Outbox.Add(ctx, tx, event)
+			_, err = a.node.Outbox.Add(ctx, tx, e)
 		}
 		if err != nil {
 			return fmt.Errorf("add to outbox: %w", err)

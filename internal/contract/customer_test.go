@@ -142,7 +142,7 @@ func TestDecodeRefusesWhatDoesNotFitTheStruct(t *testing.T) {
 
 func TestAnEventIsText(t *testing.T) {
 	t.Parallel()
-	_, err := contract.UserRenamed.New(userID, 2, at, domain.UserRenamed{UserID: userID, Name: "\xff", RenamedAt: at})
+	_, err := event.New(contract.UserRenamed, 2, domain.UserRenamed{UserID: userID, Name: "\xff", RenamedAt: at})
 	require.ErrorContains(t, err, "encode event com.example.customer.user-renamed.v1")
 	require.NotContains(t, err.Error(), "\xff")
 }

@@ -16,6 +16,7 @@ import (
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/fault"
 )
 
@@ -49,12 +50,12 @@ func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error)
 func (c *Commands) register(ctx context.Context, writes *pgx.Batch, s Signup) (answer command.Answer, err error) {
 	id, at := uuid.Must(uuid.NewV7()).String(), now()
 	user, registered := domain.Register(domain.UserID(id), s.Email, s.Name, at)
-	event, err := contract.UserRegistered.New(id, user.Version, at, registered)
+	e, err := event.New(contract.UserRegistered, user.Version, registered)
 	if err != nil {
 		return answer, err
 	}
 	queueInsert(writes, user)
-	if err := c.Outbox.Queue(ctx, writes, event); err != nil {
+	if err := c.Outbox.Queue(ctx, writes, e); err != nil {
 		return answer, fmt.Errorf("add to outbox: %w", err)
 	}
 	c.queueAllowances(writes, s)

@@ -43,7 +43,7 @@ func (c *Commands) Rename(
 		if err != nil {
 			return err
 		}
-		e, err := contract.UserRenamed.New(string(id), after.Version, at, renamed)
+		e, err := event.New(contract.UserRenamed, after.Version, renamed)
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (c *Commands) Verify(ctx context.Context, text string) (user domain.User, e
 		if after.Version == before.Version {
 			return nil // verified already
 		}
-		e, err := contract.EmailVerified.New(string(user.ID), user.Version, at, verified)
+		e, err := event.New(contract.EmailVerified, user.Version, verified)
 		if err != nil {
 			return err
 		}

@@ -112,18 +112,19 @@ func Define[T any](d Declaration) Definition[T] {
 	return Definition[T]{d}
 }
 
-// New makes an event about the aggregate key, at its version (0: the next) and business time. The outbox adds id and
-// cause.
-func (d Definition[T]) New(key string, version int64, at time.Time, payload T) (Event, error) {
-	return d.Declaration.New(key, version, at, payload)
+// New makes an event with the key and the time that its payload is about. Version 0 means the key's next number. The
+// outbox adds id and cause.
+func New[T Ruled](d Definition[T], version int64, payload T) (Event, error) {
+	return NewOf(d.Declaration, version, payload)
 }
 
-// New is [Definition.New] for untyped code.
-func (d Declaration) New(key string, version int64, at time.Time, payload any) (Event, error) {
+// NewOf is [New] for untyped code.
+func NewOf(d Declaration, version int64, payload Ruled) (Event, error) {
 	data, err := json.Marshal(payload)
 	if err != nil {
 		return Event{}, fmt.Errorf("encode event %s: %w", d.Type, err)
 	}
+	key, at := payload.About()
 	return Event{
 		Source: d.Source, Type: d.Type, Topic: d.Topic, Key: key, Version: version,
 		DataSchema: d.DataSchema, Time: at, Data: data,

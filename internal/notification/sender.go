@@ -126,7 +126,7 @@ func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...le
 			return e, err
 		}
 		data.SentAt = at[c.CausationID]
-		e, err = contract.VerificationEmailSent.New(string(data.UserID), 0, data.SentAt, data)
+		e, err = event.New(contract.VerificationEmailSent, 0, data)
 		e.Extensions = c.Extend(nil)
 		return e, err
 	})

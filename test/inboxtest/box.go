@@ -127,10 +127,10 @@ type Delivery struct {
 	Emitted    []event.Event      // added to the outbox of the same database, in order
 }
 
-// NewEventOf makes an event as its producer would, with a new id and the time of now. Version 0: without versions.
-func NewEventOf[T any](t testing.TB, of event.Definition[T], key string, version int64, payload T) event.Event {
+// NewEventOf makes an event as its producer would, with a new id. Version 0: without versions.
+func NewEventOf[T event.Ruled](t testing.TB, of event.Definition[T], version int64, payload T) event.Event {
 	t.Helper()
-	e, err := of.New(key, version, time.Now().UTC().Truncate(time.Microsecond), payload)
+	e, err := event.New(of, version, payload)
 	require.NoError(t, err, "make event")
 	e.ID = uuid.Must(uuid.NewV7()).String()
 	return e

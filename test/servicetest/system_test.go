@@ -84,7 +84,7 @@ func player(name, other string) servicetest.Part {
 				if got.Left == 0 {
 					return nil
 				}
-				back, err := mine.New(got.Ball, 0, time.Now(), throw{got.Ball, got.Left - 1})
+				back, err := event.New(mine, 0, throw{got.Ball, got.Left - 1})
 				if err != nil {
 					return err
 				}
@@ -113,7 +113,7 @@ func play(t *testing.T) game {
 
 func (g game) begin(t *testing.T, name string, first throw) {
 	t.Helper()
-	e, err := thrownBy(name).New(first.Ball, 0, time.Now(), first)
+	e, err := event.New(thrownBy(name), 0, first)
 	require.NoError(t, err)
 	outboxtest.Commit(t, g.outbox, g.Pool(name), e)
 }
@@ -174,7 +174,7 @@ func TestSettleFailsWithADeadLetterUnlessItIsAllowed(t *testing.T) {
 func TestWhatIsDueLaterIsNotUnderWay(t *testing.T) {
 	t.Parallel()
 	g := play(t)
-	e, err := thrownBy("ann").New("red", 0, time.Time{}, throw{"red", 0})
+	e, err := event.New(thrownBy("ann"), 0, throw{"red", 0})
 	require.NoError(t, err)
 	require.NoError(t, pgx.BeginFunc(t.Context(), g.Pool("ann"), func(tx pgx.Tx) error {
 		return g.outbox.Schedule(t.Context(), tx, "red", outbox.After(time.Hour), e)

@@ -57,8 +57,7 @@ func MakeExample(d event.Declaration, version int64) (event.Event, error) {
 }
 
 func made(d event.Declaration, payload event.Ruled, version int64) (event.Event, error) {
-	key, at := payload.About()
-	e, err := d.New(key, version, at, payload)
+	e, err := event.NewOf(d, version, payload)
 	e.ID = uuid.Must(uuid.NewV7()).String()
 	return e, err
 }

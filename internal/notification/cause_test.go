@@ -29,14 +29,14 @@ func TestWhyMailsWait(t *testing.T) {
 	t.Parallel()
 	var away, cuts atomic.Bool
 	var mailServer *circuit.Circuit
-	b, _ := facing(t, func(at smtpStage) smtpAnswer {
+	b, _ := facing(t, func(at testkit.SMTPStage) testkit.SMTPAnswer {
 		switch {
-		case away.Load() && at == atConnect:
-			return smtpAnswer{Say: "554 5.3.2 no service"}
-		case cuts.Load() && at == atTaken:
-			return smtpAnswer{Cut: true}
+		case away.Load() && at == testkit.AtConnect:
+			return testkit.SMTPAnswer{Say: "554 5.3.2 no service"}
+		case cuts.Load() && at == testkit.AtTaken:
+			return testkit.SMTPAnswer{Cut: true}
 		}
-		return smtpAnswer{}
+		return testkit.SMTPAnswer{}
 	}, func(s *Sender) {
 		s.smtp.Config.Timeout = 3 * time.Second
 		mailServer = watchMailServer(t, s)

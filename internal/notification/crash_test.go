@@ -90,7 +90,7 @@ type ending struct {
 	doubts, taken int
 }
 
-func (b *bundle) requireEnding(t *testing.T, want ending, server *smtpServer) {
+func (b *bundle) requireEnding(t *testing.T, want ending, server *testkit.SMTPServer) {
 	t.Helper()
 	b.awaitState(t, string(want.state))
 	require.Equal(t, want.doubts, b.count(t, `select doubts from lease`))

@@ -11,10 +11,10 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-func facing(t *testing.T, script smtpScript, change func(*Sender)) (*bundle, *smtpServer) {
+func facing(t *testing.T, script testkit.SMTPScript, change func(*Sender)) (*bundle, *testkit.SMTPServer) {
 	t.Helper()
 	b := setup(t)
-	server := startSMTP(t, script)
+	server := testkit.StartSMTP(t, script)
 	b.sender = b.newSender(t, func(s *Sender) {
 		s.smtp.Config.Addr = server.Addr()
 		if change != nil {
@@ -37,7 +37,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 	unknown := fate{lease.Uncertain, 1, 0}  // not taken, and the sender cannot know
 	twofold := fate{lease.Uncertain, 1, 1}  // taken, and the sender cannot know
 	answers := map[string]map[string]fate{} // stage, answer
-	conversation := []smtpStage{atFrom, atTo, atData, atDot}
+	conversation := []testkit.SMTPStage{testkit.AtFrom, testkit.AtTo, testkit.AtData, testkit.AtDot}
 	for _, at := range conversation {
 		answers[string(at)] = map[string]fate{
 			"421 later": givenUp, "451 4.7.1 greylisted": givenUp, "552 5.2.2 mailbox full": givenUp, "cut": givenUp,
@@ -52,11 +52,11 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 			answers[string(at)][answer] = unreached
 		}
 	}
-	for answer := range answers[string(atFrom)] {
-		answers[string(atFrom)][answer] = unreached
+	for answer := range answers[string(testkit.AtFrom)] {
+		answers[string(testkit.AtFrom)][answer] = unreached
 	}
-	answers[string(atDot)]["cut"] = unknown
-	answers[string(atDot)]["354 what"] = unknown
+	answers[string(testkit.AtDot)]["cut"] = unknown
+	answers[string(testkit.AtDot)]["354 what"] = unknown
 	answers["content"] = map[string]fate{"cut": unknown}
 	answers["taken"] = map[string]fate{"cut": twofold, "251 2.0.0 will forward": twofold} // RFC 5321 has 250 alone
 	answers["connect"] = map[string]fate{
@@ -67,15 +67,15 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 			t.Parallel()
 			var say atomic.Value
 			var asked atomic.Int32
-			b, server := facing(t, func(stage smtpStage) smtpAnswer {
+			b, server := facing(t, func(stage testkit.SMTPStage) testkit.SMTPAnswer {
 				if string(stage) != at {
-					return smtpAnswer{}
+					return testkit.SMTPAnswer{}
 				}
 				asked.Add(1)
 				if say.Load() == "cut" {
-					return smtpAnswer{Cut: true}
+					return testkit.SMTPAnswer{Cut: true}
 				}
-				return smtpAnswer{Say: say.Load().(string)}
+				return testkit.SMTPAnswer{Say: say.Load().(string)}
 			}, nil)
 			for answer, want := range rows {
 				say.Store(answer)
@@ -101,7 +101,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 	}
 }
 
-func (b *bundle) again(t *testing.T, server *smtpServer) {
+func (b *bundle) again(t *testing.T, server *testkit.SMTPServer) {
 	t.Helper()
 	for _, table := range []string{"lease", "mail", "contact", "outbox", "inbox_key"} {
 		_, err := b.pool.Exec(t.Context(), "delete from "+table)
@@ -113,11 +113,11 @@ func (b *bundle) again(t *testing.T, server *smtpServer) {
 func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
-	b, server := facing(t, func(at smtpStage) smtpAnswer {
-		if at == atTaken {
-			return smtpAnswer{Wait: release}
+	b, server := facing(t, func(at testkit.SMTPStage) testkit.SMTPAnswer {
+		if at == testkit.AtTaken {
+			return testkit.SMTPAnswer{Wait: release}
 		}
-		return smtpAnswer{}
+		return testkit.SMTPAnswer{}
 	}, func(s *Sender) { s.smtp.Config.Timeout = 2 * time.Second })
 	t.Cleanup(func() { close(release) })
 	b.register(t)

@@ -49,38 +49,38 @@ func awaitMailServer(t *testing.T, mailServer *circuit.Circuit, says string) {
 func TestAMailServerThatTakesNoMailIsDown(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		at     smtpStage
-		answer smtpAnswer
+		at     testkit.SMTPStage
+		answer testkit.SMTPAnswer
 		says   string
 	}{
-		"refuses":                 {atConnect, smtpAnswer{Say: "554 5.3.2 no service"}, "554"},
-		"hangs up":                {atConnect, smtpAnswer{Cut: true}, "EOF"},
-		"knows us not":            {atHello, smtpAnswer{Say: "550 5.7.1 not from here"}, "connect: "},
-		"has no room":             {atFrom, smtpAnswer{Say: "452 4.3.1 no room"}, "mail from: 452"},
-		"has no room for mails":   {atDot, smtpAnswer{Say: "452 4.3.1 no room"}, "DATA writer: 452 4.3.1"},
-		"takes no mail":           {atData, smtpAnswer{Say: "554 5.3.2 read only"}, "DATA command: 554"},
-		"refuses the sender":      {atFrom, smtpAnswer{Say: "550 5.7.1 not yours"}, "mail from: 550"},
-		"cannot read the sender":  {atFrom, smtpAnswer{Say: "501 what"}, "mail from: 501"},
-		"hangs up on the sender":  {atFrom, smtpAnswer{Cut: true}, "mail from: EOF"},
-		"refuses the sender late": {atTo, smtpAnswer{Say: "550 5.1.8 no domain"}, "command: 550 5.1.8"},
-		"wants a login":           {atFrom, smtpAnswer{Say: "530 5.7.0 log in"}, "mail from: 530"},
-		"wants a login late":      {atTo, smtpAnswer{Say: "530 5.7.0 log in"}, "RCPT TO command: 530"},
-		"never answers":           {atConnect, smtpAnswer{}, "timeout"},
+		"refuses":                 {testkit.AtConnect, testkit.SMTPAnswer{Say: "554 5.3.2 no service"}, "554"},
+		"hangs up":                {testkit.AtConnect, testkit.SMTPAnswer{Cut: true}, "EOF"},
+		"knows us not":            {testkit.AtHello, testkit.SMTPAnswer{Say: "550 5.7.1 not from here"}, "connect: "},
+		"has no room":             {testkit.AtFrom, testkit.SMTPAnswer{Say: "452 4.3.1 no room"}, "mail from: 452"},
+		"has no room for mails":   {testkit.AtDot, testkit.SMTPAnswer{Say: "452 4.3.1 no room"}, "DATA writer: 452 4.3.1"},
+		"takes no mail":           {testkit.AtData, testkit.SMTPAnswer{Say: "554 5.3.2 read only"}, "DATA command: 554"},
+		"refuses the sender":      {testkit.AtFrom, testkit.SMTPAnswer{Say: "550 5.7.1 not yours"}, "mail from: 550"},
+		"cannot read the sender":  {testkit.AtFrom, testkit.SMTPAnswer{Say: "501 what"}, "mail from: 501"},
+		"hangs up on the sender":  {testkit.AtFrom, testkit.SMTPAnswer{Cut: true}, "mail from: EOF"},
+		"refuses the sender late": {testkit.AtTo, testkit.SMTPAnswer{Say: "550 5.1.8 no domain"}, "command: 550 5.1.8"},
+		"wants a login":           {testkit.AtFrom, testkit.SMTPAnswer{Say: "530 5.7.0 log in"}, "mail from: 530"},
+		"wants a login late":      {testkit.AtTo, testkit.SMTPAnswer{Say: "530 5.7.0 log in"}, "RCPT TO command: 530"},
+		"never answers":           {testkit.AtConnect, testkit.SMTPAnswer{}, "timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var away atomic.Bool
 			back := make(chan struct{})
 			answer := row.answer
-			if answer == (smtpAnswer{}) {
+			if answer == (testkit.SMTPAnswer{}) {
 				answer.Wait = back
 			}
 			var mailServer *circuit.Circuit
-			b, server := facing(t, func(stage smtpStage) smtpAnswer {
+			b, server := facing(t, func(stage testkit.SMTPStage) testkit.SMTPAnswer {
 				if away.Load() && stage == row.at {
 					return answer
 				}
-				return smtpAnswer{}
+				return testkit.SMTPAnswer{}
 			}, func(s *Sender) {
 				s.smtp.Config.Timeout = 3 * time.Second
 				mailServer = watchMailServer(t, s)
@@ -109,14 +109,14 @@ func TestAMailServerIsBackWithoutAMail(t *testing.T) {
 	awaitMailServer(t, mailServer, "connection refused")
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", addr)
 	require.NoError(t, err)
-	server := serveSMTP(t, listener, nil, nil)
+	server := testkit.ServeSMTP(t, listener, nil, nil)
 	awaitMailServer(t, mailServer, "")
-	server.awaitHangUp(t)
+	server.AwaitHangUp(t)
 }
 
 func TestAWrongPasswordIsADownMailServer(t *testing.T) {
 	t.Parallel()
-	server := startSMTP(t, nil)
+	server := testkit.StartSMTP(t, nil)
 	s := newSetup(nil, nil, server.Addr())
 	s.smtp.Config.Username, s.smtp.Config.Password = "app", config.Secret("hunter2")
 	s.smtp.Config.Timeout = 3 * time.Second
@@ -135,7 +135,7 @@ func TestAMailServerWithABadCertificateIsDown(t *testing.T) {
 				certified := testkit.NewTLSServer(t)
 				listener, err := net.Listen("tcp", "127.0.0.1:0")
 				require.NoError(t, err)
-				server := serveSMTP(t, listener, certified.Config(), nil)
+				server := testkit.ServeSMTP(t, listener, certified.Config(), nil)
 				b := setup(t)
 				var mailServer *circuit.Circuit
 				b.sender = b.newSender(t, func(s *Sender) {
@@ -162,9 +162,9 @@ func TestAMailServerThatIsAwayIsTheCircuitsLine(t *testing.T) {
 	var asked atomic.Int64
 	var log bytes.Buffer
 	var mailServer *circuit.Circuit
-	b, _ := facing(t, func(smtpStage) smtpAnswer {
+	b, _ := facing(t, func(testkit.SMTPStage) testkit.SMTPAnswer {
 		asked.Add(1)
-		return smtpAnswer{Cut: true}
+		return testkit.SMTPAnswer{Cut: true}
 	}, func(s *Sender) {
 		mailServer = watchMailServer(t, s)
 		s.log = slog.New(circuit.Quiet(slog.NewTextHandler(&log, nil), mailServer))

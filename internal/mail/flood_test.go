@@ -1,4 +1,4 @@
-package notification
+package mail_test
 
 import (
 	"io"
@@ -13,6 +13,7 @@ import (
 
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/mail"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestAServersAnswerHasAnEnd(t *testing.T) {
@@ -69,15 +70,15 @@ func allocated() uint64 {
 func TestAnAnswerWithoutAnEndIsNone(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("250-more\r\n", mail.MaxReplyBytes/5)
-	for at, want := range map[smtpStage]gomail.SendErrReason{
-		atFrom: gomail.ErrSMTPMailFrom, atTo: gomail.ErrSMTPRcptTo,
-		atData: gomail.ErrSMTPData, atDot: gomail.ErrSMTPDataClose,
+	for at, want := range map[testkit.SMTPStage]gomail.SendErrReason{
+		testkit.AtFrom: gomail.ErrSMTPMailFrom, testkit.AtTo: gomail.ErrSMTPRcptTo,
+		testkit.AtData: gomail.ErrSMTPData, testkit.AtDot: gomail.ErrSMTPDataClose,
 	} {
-		server := startSMTP(t, func(reached smtpStage) smtpAnswer {
+		server := testkit.StartSMTP(t, func(reached testkit.SMTPStage) testkit.SMTPAnswer {
 			if reached == at {
-				return smtpAnswer{Say: long}
+				return testkit.SMTPAnswer{Say: long}
 			}
-			return smtpAnswer{}
+			return testkit.SMTPAnswer{}
 		})
 		s := &mail.Sender{Config: mail.Config{Addr: server.Addr(), TLS: "none", Timeout: patience}, From: "a@example.com"}
 		err := s.Submit(t.Context(), letter, ready)

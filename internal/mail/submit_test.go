@@ -1,4 +1,4 @@
-package notification
+package mail_test
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/internal/mail"
 )
+
+const patience = 30 * time.Second
 
 func newSMTP(t *testing.T, cfg mailbox.Config, change func(*mail.Config)) (*mail.Sender, *mailbox.Mailbox) {
 	t.Helper()

@@ -1,4 +1,4 @@
-package notification
+package mail_test
 
 import (
 	"crypto/tls"
@@ -11,10 +11,11 @@ import (
 
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/mail"
+	"example.com/twinbox/test/testkit"
 )
 
 // startTLS starts a server that speaks TLS from the first byte.
-func startTLS(t *testing.T, answers map[smtpStage]string) (server *smtpServer, roots *x509.CertPool) {
+func startTLS(t *testing.T, answers map[testkit.SMTPStage]string) (server *testkit.SMTPServer, roots *x509.CertPool) {
 	t.Helper()
 	certified := httptest.NewTLSServer(nil)
 	t.Cleanup(certified.Close)
@@ -23,13 +24,13 @@ func startTLS(t *testing.T, answers map[smtpStage]string) (server *smtpServer, r
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	listener = tls.NewListener(listener, &tls.Config{Certificates: certified.TLS.Certificates})
-	return serveSMTP(t, listener, nil, answering(answers)), roots
+	return testkit.ServeSMTP(t, listener, nil, testkit.SMTPAnswers(answers)), roots
 }
 
 // A mail server counts the connections of one address.
 func TestARefusedConnectionIsClosed(t *testing.T) {
 	t.Parallel()
-	type says = map[smtpStage]string
+	type says = map[testkit.SMTPStage]string
 	for name, row := range map[string]struct {
 		tls     string
 		answers says
@@ -43,7 +44,7 @@ func TestARefusedConnectionIsClosed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &mail.Sender{Config: mail.Config{TLS: row.tls, Timeout: patience}, From: "no-reply@example.com"}
-			server := startSMTP(t, answering(row.answers))
+			server := testkit.StartSMTP(t, testkit.SMTPAnswers(row.answers))
 			if row.tls == "tls" {
 				s.Config.Username, s.Config.Password = "u", "hunter2"
 				server, s.Roots = startTLS(t, row.answers)
@@ -51,14 +52,14 @@ func TestARefusedConnectionIsClosed(t *testing.T) {
 			s.Config.Addr = server.Addr()
 			err := s.Submit(t.Context(), letter, ready)
 			require.Equal(t, failure.Transient, failure.Classify(err), "%v", err)
-			server.awaitHangUp(t)
+			server.AwaitHangUp(t)
 		})
 	}
 }
 
 func TestALoginOverTLSFromTheFirstByte(t *testing.T) {
 	t.Parallel()
-	server, roots := startTLS(t, map[smtpStage]string{
+	server, roots := startTLS(t, map[testkit.SMTPStage]string{
 		"EHLO": "250-a\r\n250 AUTH PLAIN", "AUTH": "235 2.7.0 come in",
 	})
 	s := &mail.Sender{
@@ -67,7 +68,7 @@ func TestALoginOverTLSFromTheFirstByte(t *testing.T) {
 	}
 	require.NoError(t, s.Submit(t.Context(), letter, ready))
 	require.Len(t, server.Mails(), 1)
-	server.awaitHangUp(t)
+	server.AwaitHangUp(t)
 	s.Roots = nil
 	require.ErrorContains(t, s.Submit(t.Context(), letter, ready), "certificate", "no authority has signed this one")
 }

@@ -208,7 +208,7 @@ func TestApplyNeverRepeatsTheDSN(t *testing.T) {
 	}
 }
 
-var engine = []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Lease}
+var engine = []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Lease, migrations.Command}
 
 // allSets has those of the project's services, too.
 func allSets() []migrations.Set {

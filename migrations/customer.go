@@ -4,4 +4,4 @@ package migrations
 var Customer = Folder("customer", files, "customer")
 
 // ForCustomer lists the migrations of the Customer service's database, in their order.
-func ForCustomer() []Set { return []Set{Audit, Outbox, Inbox, Customer} }
+func ForCustomer() []Set { return []Set{Audit, Outbox, Inbox, Customer, Command} }

@@ -24,6 +24,8 @@ var (
 	Outbox = Folder("outbox", files, "outbox")
 	Inbox  = Folder("inbox", files, "inbox")
 	Lease  = Folder("lease", files, "lease")
+	// Command is listed last: a service may have made its table in a set of its own.
+	Command = Folder("command", files, "command")
 )
 
 // Folder returns the set of a folder's files.

@@ -36,6 +36,7 @@ var files embed.FS
 func Migrations() []migrations.Set {
 	return []migrations.Set{
 		migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Folder("hello", files, "migrations"),
+		migrations.Command,
 	}
 }
 

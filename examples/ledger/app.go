@@ -40,6 +40,7 @@ var files embed.FS
 func Migrations() []migrations.Set {
 	return []migrations.Set{
 		migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Folder("ledger", files, "migrations"),
+		migrations.Command,
 	}
 }
 

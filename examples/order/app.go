@@ -43,7 +43,7 @@ var files embed.FS
 func Migrations() []migrations.Set {
 	return []migrations.Set{
 		migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Lease,
-		migrations.Folder("order", files, "migrations"),
+		migrations.Folder("order", files, "migrations"), migrations.Command,
 	}
 }
 

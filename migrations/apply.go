@@ -117,7 +117,7 @@ func (m Migration) apply(ctx context.Context, db *sql.DB, set Set) (applied []st
 	if err != nil {
 		return nil, err
 	}
-	if err := recordBreaking(ctx, db, set, provider.ListSources()); err != nil {
+	if err := recordFiles(ctx, db, set, provider); err != nil {
 		return nil, err
 	}
 	for began := time.Now(); ; {

@@ -47,6 +47,22 @@ func TestApplyRunsEachFileOnce(t *testing.T) {
 	require.Empty(t, applied)
 }
 
+func TestAnAppliedFileMayNotChange(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t, set("s", `create table a (n int);`))
+	apply := func(statements ...string) error {
+		_, err := migrations.Apply(t.Context(), pgtest.DSN(pool), set("s", statements...))
+		return err
+	}
+	err := apply(`create table a (n int, m int);`, `create table b (n int);`)
+	require.ErrorContains(t, err, "schema_edited: 0001_step.sql is not the file that this database has applied as number 1")
+	require.Error(t, apply(`create table a (n int);`, `create table a (n int);`), "the second one fails")
+	require.NoError(t, apply(`create table a (n int);`, `create table b (n int);`), "a file that failed may change")
+	_, err = pool.Exec(t.Context(), `delete from migration_file`)
+	require.NoError(t, err)
+	require.NoError(t, apply(`create table a (n int);`, `create table b (m int);`), "a database of an earlier release")
+}
+
 // newRole makes a role that serves.
 func newRole(t *testing.T, pool *pgxpool.Pool) (role string) {
 	t.Helper()

@@ -16,6 +16,9 @@ const (
 	CodeNewer = "schema_newer" // run the release that migrated, or a later one
 )
 
+// CodeEdited begins the error of [Migration.Run] for a file that has changed since the database applied it.
+const CodeEdited = "schema_edited"
+
 // SchemaError reports that a database does not fit this binary.
 type SchemaError struct {
 	Code string

@@ -17,6 +17,20 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
+// sarama may use a connection before it is open.
+func TestAFreshPublisherWritesNothingTwice(t *testing.T) {
+	t.Parallel()
+	_, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 6)
+	for range 200 {
+		p := newPublisher(t, kafka.Config{Brokers: brokers})
+		repeated, err := p.PublishAcked(t.Context(), topic, events(20, keys(20)...)...)
+		require.NoError(t, err)
+		require.False(t, repeated)
+		require.NoError(t, p.Close())
+	}
+}
+
 func TestAcknowledgementsAreWhereTheLogHasThem(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

@@ -41,6 +41,9 @@ type Publisher struct {
 
 const (
 	maxKeys = 500
+	// openingKeys are sent one after the other first. Of two at a time one may use a connection that sarama is opening:
+	// it fails, and is sent again.
+	openingKeys = 16
 	// reconnectAfter is the least age of a replaced connection.
 	reconnectAfter = time.Second
 )
@@ -108,10 +111,15 @@ func (p *Publisher) send(ctx context.Context, c *call) error {
 	keys := c.byKey()
 	var sending errgroup.Group
 	sending.SetLimit(maxKeys)
-	refused := make([][]int, len(keys))
-	for n, indexes := range keys {
+	refused, first := make([][]int, len(keys)), 0
+	conn.opening.Do(func() {
+		for ; first < min(len(keys), openingKeys); first++ {
+			refused[first] = c.sendKey(conn, isOpen, keys[first], false)
+		}
+	})
+	for n, indexes := range keys[first:] {
 		sending.Go(func() error {
-			refused[n] = c.sendKey(conn, isOpen, indexes, false)
+			refused[first+n] = c.sendKey(conn, isOpen, indexes, false)
 			return nil
 		})
 	}
@@ -127,6 +135,7 @@ type connection struct {
 	*wkafka.Publisher
 	made        time.Time
 	inUse       sync.RWMutex // a call reads; closing writes
+	opening     sync.Once    // of the connections to the brokers
 	tookNothing atomic.Bool  // in the last call
 }
 

@@ -250,3 +250,15 @@ func TestAStaleEventOfAStrictConsumerIsAWarning(t *testing.T) {
 		require.Regexp(t, want+` msg="event settled".* outcome=stale`, told.String())
 	}
 }
+
+func TestAPanicIsLoggedWithItsStack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var log strings.Builder
+	b.Config.Log = slog.New(slog.NewTextHandler(&log, nil))
+	_, handle := b.handle(t, failing(func(context.Context, pgx.Tx) error { panic("no idea") }))
+	_, err := handle(t.Context(), records(t, t.Context(), payload(v("a", 1), `{"value":"bad"}`)))
+	require.NoError(t, err)
+	require.Regexp(t, `level=ERROR msg="handler panicked".* panic="no idea" stack=".*TestAPanicIsLoggedWithItsStack`,
+		log.String())
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -144,6 +145,8 @@ func (t *transaction) runHandler(ctx context.Context, it *item) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &codedError{CodeHandlerPanic, fmt.Errorf("handler panicked: %v", p)}
+			t.in.log.ErrorContext(it.ctx, "handler panicked", "event_id", it.event.ID, "event_type", it.event.Type,
+				"correlation_id", it.event.CorrelationID(), "panic", p, "stack", string(debug.Stack()))
 		}
 		it.took, t.tx.eventID = time.Since(began), ""
 		t.in.crash("handled")

@@ -39,7 +39,7 @@ title=$(printf %.1s "$name" | tr '[:lower:]' '[:upper:]')${name#?}
 capitals=$(printf %s "$name" | tr '[:lower:]' '[:upper:]')
 for file in $(git ls-files examples/hello examples/cmd/hello); do
 	case $file in
-	*/README.md | */contract/contract.go) continue ;;
+	*/README.md | */contract/contract.go | */stock_router_test.go) continue ;;
 	*/contract/hello.go) to=internal/contract/$name.go ;;
 	*/hello_test.go) to=internal/$name/${name}_test.go ;;
 	*/contract/events/*) to=api/events/$name-said.v1.json ;;

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/command"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
@@ -68,7 +69,7 @@ func (b *bundle) holdKey(t *testing.T, scope, key string) {
 	tx, err := b.pool.Begin(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, tx.Rollback(context.WithoutCancel(t.Context()))) })
-	_, err = tx.Exec(t.Context(), `select pg_advisory_xact_lock(hashtextextended($1 || chr(31) || $2, 0))`, scope, key)
+	_, err = tx.Exec(t.Context(), command.LockKey, scope, key)
 	require.NoError(t, err)
 }
 

@@ -78,7 +78,7 @@ func (t Transaction) Once(
 	first, locked := &pgx.Batch{}, true
 	var known []byte // fingerprint of the answered command
 	if claim.Key != "" {
-		first.Queue(lockKey, claim.Scope, claim.Key).QueryRow(func(row pgx.Row) error { return row.Scan(&locked) })
+		first.Queue(LockKey, claim.Scope, claim.Key).QueryRow(func(row pgx.Row) error { return row.Scan(&locked) })
 		first.Queue(selectAnswer, claim.Scope, claim.Key).Query(func(rows pgx.Rows) error {
 			columns := []any{&known, &answer.Status, &answer.Body, &answer.Metadata}
 			_, err := pgx.ForEachRow(rows, columns, func() error { return nil })
@@ -123,13 +123,13 @@ type Claim struct {
 	Fingerprint []byte // of the command
 }
 
-// Two statements: a snapshot from before the lock would miss the answer that the lock's last holder committed.
-const (
-	lockKey      = `select pg_try_advisory_xact_lock(hashtextextended($1 || chr(31) || $2, 0))`
-	selectAnswer = `
+// LockKey claims a scope and a key for a transaction: a test that runs it gets [ErrKeyInFlight] for them.
+const LockKey = `select pg_try_advisory_xact_lock(hashtextextended($1 || chr(31) || $2, 0))`
+
+// A snapshot from before the lock would miss the answer that the lock's last holder committed.
+const selectAnswer = `
 select fingerprint, status, body, metadata from idempotency_key
 where scope = $1 and key = $2 and expires_at > clock_timestamp()`
-)
 
 // It overwrites an expired row.
 const upsertAnswer = `

@@ -115,8 +115,7 @@ func (b *bundle) holdKey(t *testing.T, key string) (release func()) {
 	tx, err := b.pool.Begin(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
-	_, err = tx.Exec(t.Context(),
-		`select pg_advisory_xact_lock(hashtextextended($1 || chr(31) || $2, 0))`, "signup", key)
+	_, err = tx.Exec(t.Context(), command.LockKey, "signup", key)
 	require.NoError(t, err)
 	return func() { require.NoError(t, tx.Commit(t.Context())) }
 }

@@ -117,6 +117,8 @@ func (e *Event) check(m *message.Message) error {
 	}
 	spec := m.Metadata[HeaderSpecVersion]
 	switch {
+	case spec == "":
+		return &ContractError{CodeUnsupportedSpec, "no ce_specversion: the record is not a CloudEvent in binary mode"}
 	case spec != SpecVersion:
 		return &ContractError{CodeUnsupportedSpec, fmt.Sprintf("%q, want %q", spec, SpecVersion)}
 	case !isText(e.Type) || !isText(e.Source) || !isText(e.Key) || !isText(e.DataSchema):
@@ -125,8 +127,10 @@ func (e *Event) check(m *message.Message) error {
 		return &ContractError{CodeMissingType, "no ce_type"}
 	case e.Source == "":
 		return &ContractError{CodeMissingSource, "no ce_source"}
-	case key == "" || e.Key == "":
-		return &ContractError{CodeMissingKey, "no record key or no ce_subject"}
+	case e.Key == "":
+		return &ContractError{CodeMissingKey, "no ce_subject"}
+	case key == "":
+		return &ContractError{CodeMissingKey, "no record key: it has to be ce_subject"}
 	case len(key) > MaxKeyBytes:
 		return &ContractError{CodeInvalidKey, fmt.Sprintf("%d bytes, at most %d", len(key), MaxKeyBytes)}
 	case key != e.Key:

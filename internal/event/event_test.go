@@ -107,6 +107,25 @@ func TestFromMessageNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestTheErrorNamesWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"ce_subject":     "no ce_subject",
+		"record_key":     "no record key",
+		"ce_specversion": "no ce_specversion",
+	} {
+		m := sample().Message()
+		m.SetContext(event.WithOrigin(t.Context(), event.Origin{Topic: "t"}))
+		delete(m.Metadata, name)
+		_, err := event.FromMessage(m)
+		require.ErrorContains(t, err, want)
+	}
+	m := sample().Message()
+	delete(m.Metadata, "record_key")
+	_, err := event.FromMessage(m)
+	require.NoError(t, err, "no broker delivered it, so its key is not known")
+}
+
 func TestForeignRecordsAreEvents(t *testing.T) {
 	t.Parallel()
 	appended := time.Date(2026, 1, 2, 4, 0, 0, 0, time.UTC)

@@ -49,8 +49,8 @@ func (in *Inbox) newItem(msg *message.Message, next message.HandlerFunc) *item {
 	it.outcome = Failed
 	it.origin, _ = event.OriginFrom(it.ctx)
 	it.origin.Group = cmp.Or(it.origin.Group, in.cfg.Group)
-	if it.origin.Headers == nil {
-		it.origin.Headers = event.MessageHeaders(msg) // a handler may change the message
+	if it.origin.Headers == nil { // a stock Subscriber's: a middleware has mapped it, a handler may change it
+		it.origin.Headers, it.origin.Key = event.MessageHeaders(msg), []byte(msg.Metadata[event.KeyMetadata])
 	}
 	var err error
 	it.event, err = event.FromMessage(msg)

@@ -17,7 +17,7 @@ import (
 )
 
 // Log is a publisher whose log can be read. With one, the relay heals a database and a log that went back. It must be
-// the only writer of its topics.
+// the only writer of its topics: next to another's records it sends events again, and at last parks their keys.
 type Log interface {
 	// PublishAcked publishes until ctx ends. The context of each acknowledged message then has its record's place, as
 	// an [event.Origin]. repeated reports that a record may be on the log twice. See [FailedIndexes] for the error.

@@ -22,8 +22,9 @@ var files embed.FS
 var (
 	Audit  = Folder("audit", files, "audit")
 	Outbox = Folder("outbox", files, "outbox")
-	Inbox  = Folder("inbox", files, "inbox")
-	Lease  = Folder("lease", files, "lease")
+	// Inbox needs Audit: a replay writes its rows, too.
+	Inbox = Folder("inbox", files, "inbox")
+	Lease = Folder("lease", files, "lease")
 	// Command is listed last: a service may have made its table in a set of its own.
 	Command = Folder("command", files, "command")
 )

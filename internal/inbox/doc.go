@@ -17,7 +17,9 @@
 //  3. The row, the handler's writes and the key's version are committed together, or none of them.
 //  4. The offset is committed later. A process that dies in between gets the event again, and step 2 ends it.
 //
-// So a row means applied. An event that was given up or parked has a dead letter instead, which remembers its id.
+// So a row means applied. An event that was given up or parked has a dead letter instead, which remembers its id. The
+// tables are those of two migration sets, Inbox and Audit: each replay writes a row of the audit, also that of a parked
+// event.
 //
 // # The files, in the order of an event
 //

@@ -36,7 +36,7 @@ func (byType) NameFromMessage(msg *message.Message) string {
 // A handler of Watermill's cqrs writes in the inbox's transaction. Each handler of an EventProcessor has its own
 // subscriber, so it needs its own consumer.
 func ExampleTxFromContext() {
-	pool, drop := pgtest.Open(migrations.Inbox)
+	pool, drop := pgtest.Open(migrations.Audit, migrations.Inbox)
 	defer drop()
 	topic, logger := gochannel.NewGoChannel(gochannel.Config{Persistent: true}, nil), watermill.NopLogger{}
 	router := message.NewDefaultRouter(logger)

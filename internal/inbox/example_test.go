@@ -15,7 +15,7 @@ import (
 // An event delivered three times has one effect.
 func ExampleInbox_Process() {
 	ctx := context.Background()
-	pool, drop := pgtest.Open(migrations.Inbox)
+	pool, drop := pgtest.Open(migrations.Audit, migrations.Inbox)
 	defer drop()
 	orders, err := inbox.New(inbox.Config{Consumer: "orders", Pool: pool})
 	if err != nil {
@@ -37,7 +37,7 @@ func ExampleInbox_Process() {
 
 // A typed handler under the Watermill middleware.
 func ExampleHandle() {
-	pool, drop := pgtest.Open(migrations.Inbox)
+	pool, drop := pgtest.Open(migrations.Audit, migrations.Inbox)
 	defer drop()
 
 	type orderPlaced struct {

@@ -84,7 +84,7 @@ func (p *partition) take(ctx context.Context) error {
 		return fmt.Errorf("take partition: %w", err)
 	}
 	if p.isSuspect {
-		p.in.log.WarnContext(ctx, "the partition's last owner died: attempts are counted", "topic", p.topic,
+		p.in.log.WarnContext(ctx, "the partition's last owner did not leave it: attempts are counted", "topic", p.topic,
 			"partition", p.number, "one_by_one_to", p.oneByOneTo)
 	}
 	return nil

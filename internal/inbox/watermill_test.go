@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +17,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/event"
@@ -48,13 +48,15 @@ type copying struct {
 
 func (c copying) CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.Letter) error {
 	_, err := c.outbox.Add(ctx, tx, letter.Copy("/shop"))
-	if _, isRefused := errors.AsType[*outbox.EventError](err); isRefused {
+	var refused *outbox.EventError
+	if errors.As(err, &refused) {
 		return nil // it would be refused again
 	}
 	return err
 }
 
-// runShop runs a handler under a Router of Watermill until ctx ends.
+// runShop runs a handler under a Router of Watermill until ctx ends. cfg has the Consumer, the Group, the Pool and the
+// Host, which is a copying.
 func runShop(
 	ctx context.Context, cfg inbox.Config, brokers []string, topic string, handle message.NoPublishHandlerFunc,
 ) error {
@@ -70,8 +72,8 @@ func runShop(
 	if err != nil {
 		return err
 	}
-	// The retention must be longer than the topic's.
-	janitor, err := retention.New(retention.Config{Pool: cfg.Pool, Retention: 10 * 24 * time.Hour, Log: cfg.Log})
+	const retained = 10 * 24 * time.Hour // must be longer than the retention of the topic
+	janitor, err := retention.New(retention.Config{Pool: cfg.Pool, Retention: retained, Log: cfg.Log})
 	if err != nil {
 		return err
 	}
@@ -81,11 +83,13 @@ func runShop(
 	replays := inbox.NewReplayer(box, func(msg *message.Message) ([]*message.Message, error) {
 		return nil, handle(msg)
 	})
-	running, ctx := errgroup.WithContext(ctx)
-	running.Go(func() error { return router.Run(ctx) })
-	running.Go(func() error { return janitor.Run(ctx) })
-	running.Go(func() error { return replays.ResumeParked(ctx) })
-	err = running.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	var others sync.WaitGroup
+	others.Go(func() { _ = janitor.Run(ctx) })
+	others.Go(func() { _ = replays.ResumeParked(ctx) })
+	err = router.Run(ctx)
+	stop()
+	others.Wait()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	return errors.Join(err, box.Close(closing))

@@ -1,6 +1,32 @@
 // Package relay publishes the events that package outbox adds: every committed event at least once, the events of a
 // key in order. docs/adr/0001-read-the-outbox-by-snapshot-window.md has the reasons, docs/engine.md the tests.
 //
+// # The files, as a leader meets them
+//
+//	relay.go       a process waits for the lock, leads, and begins again after an error
+//	config.go      its settings, and what its publisher's errors may be
+//	session.go     the session, its lock, and who hears of commits
+//	check.go       what its server must have
+//	lead.go        a leader's rounds: round has the steps
+//	cursor.go      in them: the window, its pages, and the row that has them
+//	snapshot.go    in them: snapshots and landmarks
+//	partitions.go  in them: table partitions
+//	scheduled.go   in them: events that are due
+//	parked.go      in them: keys that are parked, and their held rows
+//	ends.go        in them: where each partition of the log ends, and will end
+//	publish.go     in them: a page is sent until each record is taken, or its key parked
+//	call.go        in them: one call of the publisher
+//	heal.go        what went back is repaired
+//	look.go        in it: the log is read
+//	refuse.go      in it: an operator has to confirm
+//	pass.go        in it: events are sent again
+//	pause.go       operators: the pause
+//	release.go     operators: parked keys
+//	lost.go        operators: lost events, and refusals
+//	republish.go   operators: events that are published again
+//	status.go      operators: what waits
+//	metrics.go     counters and times
+//
 // # A round
 //
 // A transaction takes its id and its rows' positions before it commits, and commits follow neither order. So the row
@@ -19,7 +45,7 @@
 //
 // Before step 2 the leader adds scheduled events that are due, and sends held rows of parked keys.
 //
-// # Nothing is lost or doubled
+// # Each row is in one window
 //
 // Snapshots of one server only grow, so each committed row is in exactly one of the windows done0-C0, C0-C1, C1-C2.
 // Rolled back rows are in none. Savepoints do not matter: id and snapshot are those of the top transaction.

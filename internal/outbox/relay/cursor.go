@@ -59,8 +59,8 @@ func (r *record) key() key { return key{r.Topic, r.Key} }
 
 var (
 	errDeposed = errors.New("outbox: another relay leads")
-	// errWentBack means that the server's transaction ids are lower than before: it is a different server.
-	errWentBack = errors.New("outbox: transaction ids went back")
+	// errXIDsWentBack means that the server's transaction ids are lower than before: it is a different server.
+	errXIDsWentBack = errors.New("outbox: transaction ids went back")
 )
 
 // leadSQL raises the epoch: no statement of a former leader's session changes the cursor afterwards.
@@ -129,7 +129,7 @@ func (c *cursor) poll(ctx context.Context) (n now, err error) {
 		err = errPooler
 	}
 	if newest := c.newest(); err == nil && n.xmax < newest.xmax {
-		err = fmt.Errorf("%w: from %d to %d", errWentBack, newest.xmax, n.xmax)
+		err = fmt.Errorf("%w: from %d to %d", errXIDsWentBack, newest.xmax, n.xmax)
 	}
 	if err == nil && n.head < c.head {
 		n.head, err = c.repairSequence(ctx)
@@ -261,7 +261,7 @@ func (c *cursor) storePage(
 		next.stored = w.position
 	}
 	fault.Here("relay.store.before")
-	xid, paused, err := c.change(ctx, also, c.ends.plan(page), setWindow, args...)
+	xid, paused, err := c.change(ctx, also, c.ends.planEnds(page), setWindow, args...)
 	fault.Here("relay.store.after")
 	if err != nil {
 		return false, fmt.Errorf("store cursor: %w", err)
@@ -274,7 +274,7 @@ func (c *cursor) storePage(
 }
 
 // guarded runs statements if this relay leads. A successor waits until they have ended.
-func (c *cursor) guarded(ctx context.Context, statements *pgx.Batch, ends plan) error {
+func (c *cursor) guarded(ctx context.Context, statements *pgx.Batch, ends storedEnds) error {
 	_, _, err := c.change(ctx, statements, ends, `epoch = epoch`)
 	return err
 }
@@ -289,7 +289,7 @@ const perStatement = 10 * time.Millisecond
 // change sets columns of the cursor row if this relay leads, with other statements in one transaction. The arguments
 // begin with $3.
 func (c *cursor) change(
-	ctx context.Context, also *pgx.Batch, ends plan, set string, args ...any,
+	ctx context.Context, also *pgx.Batch, ends storedEnds, set string, args ...any,
 ) (xid uint64, paused bool, err error) {
 	if also == nil {
 		also = &pgx.Batch{}

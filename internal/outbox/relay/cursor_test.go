@@ -202,7 +202,7 @@ func TestAServerThatWentBackIsRefused(t *testing.T) {
 		commit(t, o, pool, newEvent("k"))
 		execSQL(t, pool, sql)
 		_, err := newReader(t, pool, 2).poll(t.Context())
-		require.ErrorIs(t, err, errWentBack, sql)
+		require.ErrorIs(t, err, errXIDsWentBack, sql)
 	}
 }
 

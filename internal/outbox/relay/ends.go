@@ -121,7 +121,7 @@ func (l *leader) loadEnds(ctx context.Context) error {
 		log: log, counts: map[string]int32{}, of: map[topicPartition]*end{}, failed: map[string]error{},
 		topics: l.cfg.Topics, askAt: time.Now().Add(l.cfg.askEvery),
 	}
-	var stored plan // nil: no leader has looked
+	var stored storedEnds // nil: no leader has looked
 	var lookedAt *string
 	err := l.conn.QueryRow(ctx, loadEndsSQL).Scan(&stored, &l.upTo, &lookedAt, &e.isRefused, &e.server)
 	if err != nil {
@@ -246,11 +246,11 @@ func (l *leader) makeReadyFor(ctx context.Context, records []record) (changed bo
 	return l.ends.changes != before, err
 }
 
-// plan is the ends that the cursor row is to have.
-type plan map[topicPartition]storedEnd
+// storedEnds are the ends in the cursor row.
+type storedEnds map[topicPartition]storedEnd
 
-// plan is for the time when the records are sent. The point of an ill partition stays as it was.
-func (e *ends) plan(records []record) plan {
+// planEnds returns the ends to store before the records are sent. An ill partition keeps its End and its From.
+func (e *ends) planEnds(records []record) storedEnds {
 	if e == nil {
 		return nil
 	}
@@ -260,7 +260,7 @@ func (e *ends) plan(records []record) plan {
 			n[p]++
 		}
 	}
-	all := make(plan, len(e.of))
+	all := make(storedEnds, len(e.of))
 	for name, p := range e.of {
 		next := p.stored
 		switch {
@@ -278,7 +278,7 @@ func (e *ends) plan(records []record) plan {
 
 // storeExpected stores the expected ends of a call, unless the page's update covers them.
 func (l *leader) storeExpected(ctx context.Context, records []record) error {
-	ends := l.ends.plan(records)
+	ends := l.ends.planEnds(records)
 	covered := true
 	for p, next := range ends {
 		covered = covered && next.Expected <= l.ends.of[p].stored.Expected
@@ -292,8 +292,8 @@ func (l *leader) storeExpected(ctx context.Context, records []record) error {
 	return nil
 }
 
-// account compares a call's acknowledgements with the known ends.
-func (e *ends) account(records []record, call *publishCall) {
+// noteAcked compares a call's acknowledgements with the known ends.
+func (e *ends) noteAcked(records []record, call *publishCall) {
 	if e == nil {
 		return
 	}
@@ -302,16 +302,16 @@ func (e *ends) account(records []record, call *publishCall) {
 		calls[records[i].end] = append(calls[records[i].end], i)
 	}
 	for p, indexes := range calls {
-		p.account(call, indexes)
+		p.noteAcked(call, indexes)
 		if p.stored.From != nil {
 			e.lookAt = time.Time{}
 		}
 	}
 }
 
-// account moves the known end behind the acknowledged records. The partition is clean if no record may be missing or
-// doubled, and they have exactly the next offsets. Else all its records count as failed.
-func (e *end) account(call *publishCall, indexes []int) {
+// noteAcked moves the known end behind the acknowledged records if they have exactly the next offsets, and no record may
+// be missing or doubled. Else the partition is doubtful, and all its records count as failed.
+func (e *end) noteAcked(call *publishCall, indexes []int) {
 	var offsets []int64
 	var latest time.Time
 	refused, isMissed, isRepeated := int64(0), false, call.repeated.Load()

@@ -145,7 +145,7 @@ const setChecked = `
 // event. It returns the ill partitions.
 func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, err error) {
 	e, lost, isLoss := l.ends, unknownOf(looked), false
-	ends := e.plan(nil)
+	ends := e.planEnds(nil)
 	for _, f := range looked {
 		ends[f.topicPartition] = f.diagnose()
 		if ends[f.topicPartition].From != nil {
@@ -187,7 +187,8 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 	return ill, nil
 }
 
-// diagnose returns the partition's end as the look has it. A partition with a From is ill.
+// diagnose returns the end to store after the look. It has a From, which makes the partition ill, if records are lost or
+// unknown, if an earlier pass has not ended, or if it is not sure that the records are there.
 func (f *finding) diagnose() storedEnd {
 	f.wasWell = f.stored.From == nil
 	f.isLoss = f.hasLoss || f.state != endUnseen && f.to < f.known

@@ -226,11 +226,11 @@ func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlem
 		freed, err = pgx.CollectRows(rows, pgx.RowToStructByPos[key])
 		return err
 	})
-	plan, err := l.planReleased(ctx, taken)
+	ends, err := l.planEndsAfterRelease(ctx, taken)
 	if err != nil {
 		return err
 	}
-	if err := l.guarded(ctx, batch, plan); err != nil {
+	if err := l.guarded(ctx, batch, ends); err != nil {
 		return fmt.Errorf("release held rows: %w", err)
 	}
 	for i := range taken {
@@ -256,10 +256,10 @@ select o.position from public.outbox o
 where o.position = any ($1) and exists (select from public.outbox_lost l
     where l.topic = o.topic and l.key = o.key and l.version > o.version)`
 
-// planReleased is the plan after held rows were published. In an ill partition their offsets may be below a consumer's:
-// the next passes send them, too. So do passes if lost events of the key have to follow.
-func (l *leader) planReleased(ctx context.Context, taken []record) (plan, error) {
-	ends := l.ends.plan(nil)
+// planEndsAfterRelease returns the ends to store after held rows were published. The next passes send a row again if
+// its partition is ill, because its offset may be below a consumer's, or if lost events of its key have to follow.
+func (l *leader) planEndsAfterRelease(ctx context.Context, taken []record) (storedEnds, error) {
+	ends := l.ends.planEnds(nil)
 	if l.ends == nil || len(taken) == 0 {
 		return ends, nil
 	}

@@ -232,7 +232,7 @@ func (p *pass) loadLost(ctx context.Context, records []record) error {
 }
 
 func (p *pass) endPass(ctx context.Context) (again bool, err error) {
-	ends := p.ends.plan(nil)
+	ends := p.ends.planEnds(nil)
 	var healed []*finding
 	records := 0
 	for _, f := range p.ill {

@@ -100,7 +100,7 @@ func (l *leader) send(ctx context.Context, records []record) (results []error, f
 		if slices.ContainsFunc(call.results, func(why error) bool { return why != nil && isUnfinished(why) }) {
 			l.callLimit = max(len(ready)/2, 1) // the publisher takes only some of them in time
 		}
-		l.ends.account(ready, call)
+		l.ends.noteAcked(ready, call)
 		n := 0
 		for i, why := range results {
 			if why == nil {

@@ -98,10 +98,11 @@ func (it *item) decide(order Order, k *key) (Outcome, error) {
 		return Duplicate, nil
 	}
 	switch {
-	case k == nil, version == 0 && it.ignored:
-	case version > 0 && version <= k.version: // 5
+	case k != nil && version > 0 && version <= k.version: // 5
 		return Stale, nil
-	case it.givenUpFor != nil: // 6, and not 7: the dead letter has its own reason
+	case it.givenUpFor != nil: // 6
+		return Dead, it.givenUpFor
+	case k == nil, version == 0 && it.ignored: // it has no place in an order
 	case it.replay == nil && order == Strict && k.isParked(version): // 7
 		return Parked, errParked
 	case version == 0 && k.version > 0: // 8
@@ -111,9 +112,6 @@ func (it *item) decide(order Order, k *key) (Outcome, error) {
 			"version %d waits for %d: an earlier version of the key is missing", version, k.version+1)}
 	case version > k.version+maxJump && k.version > 0 && order == Latest && !acceptGap:
 		return Dead, errJump
-	}
-	if it.givenUpFor != nil {
-		return Dead, it.givenUpFor
 	}
 	if k != nil && version > 0 {
 		k.version, k.changed = version, true

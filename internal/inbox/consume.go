@@ -52,13 +52,13 @@ func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 // handleItems tries many items in one transaction. Of items that failed together it tries half, down to one item, which
 // it tries until it has an outcome.
 func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (handled int, err error) {
-	failed := 0 // so many of the next items failed together
+	toSplit := 0 // so many of the next items failed together, so half of them are tried
 	for handled < len(items) {
-		tried := in.nextBatch(p, items[handled:], failed)
+		tried := in.nextBatch(p, items[handled:], toSplit)
 		n := len(tried)
 		switch err := in.attempt(ctx, p, tried); {
 		case err == nil:
-			handled, failed = handled+n, max(0, failed-n)
+			handled, toSplit = handled+n, max(0, toSplit-n)
 			in.report(tried...)
 			in.metrics.batches.Observe(float64(n))
 			in.limit.Store(min(in.limit.Load()+1, int64(in.cfg.Batch)))
@@ -72,7 +72,7 @@ func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (
 		case ctx.Err() != nil:
 			return handled, endOfDelivery(ctx)
 		default:
-			failed = n
+			toSplit = n
 			if errors.Is(err, context.DeadlineExceeded) {
 				in.limit.Store(int64(n / 2))
 			}
@@ -84,13 +84,13 @@ func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (
 }
 
 // nextBatch returns the first items for one transaction, which has each id once.
-func (in *Inbox) nextBatch(p *partition, items []*item, failed int) []*item {
+func (in *Inbox) nextBatch(p *partition, items []*item, toSplit int) []*item {
 	n := min(len(items), int(in.limit.Load()))
 	switch {
 	case p.runsOneByOne(items[0]):
 		n = 1
-	case failed > 0:
-		n = max(1, failed/2)
+	case toSplit > 0:
+		n = max(1, toSplit/2)
 	}
 	seen := make(map[string]bool, n)
 	for i, it := range items[:n] {

@@ -13,14 +13,14 @@ import (
 
 // partition is a topic-partition of this process; the zero value is that of messages without an origin.
 //
-// A record whose handler ends the process ends the next one too. Its attempts are counted in other transactions, but
-// only where a process has died:
+// A record whose handler ends the process would end each next process, too. So after a death attempts are stored before
+// they begin, in transactions of their own:
 //
-//	1st death  the partition's row in inbox_owner stays; nothing else is known
-//	2nd death  the owner found that row, so it noted its first batch before it ran it (inbox_attempt)
-//	then       the records of that batch run one by one, each counted, with no other attempt in the process
-//
-// A record that was counted more than MaxAttempts times is given up.
+//  1. A process dies. Its row in inbox_owner stays.
+//  2. The next owner finds that row, stores the offsets of its first batch in inbox_attempt, runs the batch, and dies.
+//  3. The next owner finds both rows. It runs the records of that batch one by one, and counts each before it runs it.
+//     No other attempt runs in the process.
+//  4. A record that was counted more than MaxAttempts times is given up.
 type partition struct {
 	topicPartition
 	in           *Inbox

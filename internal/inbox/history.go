@@ -29,6 +29,7 @@ type Remembered struct {
 	Metadata    json.RawMessage // see [PutMetadata]
 }
 
+// The columns are in the order of the fields of [Remembered].
 const selectRemembered = `
 select consumer, event_id, event_type, coalesce(nullif(metadata->>'outcome', ''), 'applied'), processed_at,
     payload_hash, coalesce(metadata->>'topic', ''), coalesce((metadata->>'partition')::int, 0),

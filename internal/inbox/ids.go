@@ -18,6 +18,10 @@ import (
 
 // The insert waits for a transaction that has inserted the id. It skips events from before the horizon, and ids with a
 // remembered dead letter. For "materialized" and "offset 0" see selectKeys.
+//
+// Two owners of a partition insert its ids in the same order, that of the offsets, and a replay inserts one id: they
+// cannot deadlock. Batches with duplicates of the same ids in another order may; PostgreSQL rolls one of them back, and
+// it is tried again, as after each transient error.
 const insertIDs = `
 with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as event_times)
 insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)

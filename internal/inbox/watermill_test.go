@@ -48,8 +48,7 @@ type copying struct {
 
 func (c copying) CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.Letter) error {
 	_, err := c.outbox.Add(ctx, tx, letter.Copy("/shop"))
-	var refused *outbox.EventError
-	if errors.As(err, &refused) {
+	if _, isRefused := errors.AsType[*outbox.EventError](err); isRefused {
 		return nil // it would be refused again
 	}
 	return err

@@ -56,8 +56,8 @@ func decode(ctx context.Context, group string, r *sarama.ConsumerMessage, from *
 	return msg
 }
 
-// Origin is a middleware on watermill-kafka's stock Subscriber: it gives the inbox a record's place and key. It does not
-// know where the Subscriber began, so the inbox does not notice a database that went back.
+// Origin is a middleware on watermill-kafka's stock Subscriber: it gives the inbox a record's place and key. It does
+// not know where the Subscriber began, so the inbox does not notice a database that went back.
 func Origin(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		ctx := msg.Context()

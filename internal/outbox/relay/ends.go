@@ -309,8 +309,8 @@ func (e *ends) noteAcked(records []record, call *publishCall) {
 	}
 }
 
-// noteAcked moves the known end behind the acknowledged records if they have exactly the next offsets, and no record may
-// be missing or doubled. Else the partition is doubtful, and all its records count as failed.
+// noteAcked moves the known end behind the acknowledged records if they have exactly the next offsets, and no record
+// may be missing or doubled. Else the partition is doubtful, and all its records count as failed.
 func (e *end) noteAcked(call *publishCall, indexes []int) {
 	var offsets []int64
 	var latest time.Time

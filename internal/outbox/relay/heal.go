@@ -187,8 +187,8 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 	return ill, nil
 }
 
-// diagnose returns the end to store after the look. It has a From, which makes the partition ill, if records are lost or
-// unknown, if an earlier pass has not ended, or if it is not sure that the records are there.
+// diagnose returns the end to store after the look. It has a From, which makes the partition ill, if records are lost
+// or unknown, if an earlier pass has not ended, or if it is not sure that the records are there.
 func (f *finding) diagnose() storedEnd {
 	f.wasWell = f.stored.From == nil
 	f.isLoss = f.hasLoss || f.state != endUnseen && f.to < f.known

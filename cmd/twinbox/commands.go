@@ -74,7 +74,7 @@ type inboxHistory struct {
 	Listing
 	Window
 
-	Type     string `arg:"" json:"type" help:"The type of the events." names:"dlq list: type"`
+	Type     string `arg:"" json:"type" help:"The type of the events, such as user-registered." names:"dlq list: type"`
 	Consumer string `json:"consumer,omitempty" help:"Applied by this consumer." env:"-" names:"inbox stats: consumer"`
 	Limit    int    `json:"limit" help:"The newest of each service, 1 to 1000. Default: 100." default:"100" short:"n" env:"-" placeholder:"N"`
 }
@@ -218,7 +218,7 @@ var questions = map[string]question{
 	"inbox history": {
 		request: "POST /admin/v1/inbox/history",
 		none: "No consumer has applied an event of this type; its dead letters: " +
-			"twinbox dlq list --each --state all --type",
+			"twinbox dlq list --each --state all --type TYPE",
 		views: []view{{
 			of: "items", order: "processed_at", newest: true,
 			columns: "CONSUMER consumer, EVENT event_id, PROCESSED processed_at time, MS processing_time_ms, " +

@@ -17,7 +17,7 @@ import (
 // LetterFilter picks dead letters; all set conditions must hold. The time is that of the last failure.
 type LetterFilter struct {
 	Consumer string `json:"consumer,omitempty" help:"Of this consumer." env:"-" names:"inbox stats: consumer"`
-	Type     string `json:"type,omitempty" help:"Events of this type." env:"-" names:"dlq list: type"`
+	Type     string `json:"type,omitempty" help:"Events of this type, such as user-registered." env:"-" names:"dlq list: type"`
 	Key      string `json:"key,omitempty" help:"Of this key." env:"-"`
 	EventID  string `json:"event_id,omitempty" help:"Of this event." name:"event-id" env:"-"`
 	Code     string `json:"code,omitempty" help:"With this stable reason, such as schema_violation." env:"-" names:"dlq list: code"`

@@ -14,7 +14,7 @@ type outboxTail struct {
 	Follow  bool   `json:"-" help:"Follow new events, until Ctrl-C." short:"f" env:"-"`
 	Topic   string `json:"topic,omitempty" help:"Of this topic." env:"-" names:"outbox topics: topic"`
 	Key     string `json:"key,omitempty" help:"Of this key." env:"-"`
-	Type    string `json:"type,omitempty" help:"Of this type." env:"-"`
+	Type    string `json:"type,omitempty" help:"Of this type, such as user-registered." env:"-"`
 	Payload bool   `json:"payload,omitempty" help:"Show payloads, which hold personal data: the newest ones, up to 8 MiB." env:"-"`
 }
 

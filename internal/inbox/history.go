@@ -49,7 +49,8 @@ func Lookup(ctx context.Context, q audit.Querier, consumers []string, eventID st
 	return found, nil
 }
 
-// HistoryFilter selects applied events. Consumers and EventType are required.
+// HistoryFilter selects applied events. Consumers and EventType are required. The type is whole, or the last name
+// before its version.
 type HistoryFilter struct {
 	Consumers []string
 	EventType string
@@ -75,10 +76,10 @@ const (
 from unnest($1::text[]) as c (name)
 cross join lateral (
     (select * from (` + newestDays + ` limit ` + historyRows + `) as days
-    where event_type = $4 order by event_id desc limit $5)
+    where $4 in (event_type, split_part(event_type, '.', -2)) order by event_id desc limit $5)
     union all
     (select * from (` + newestForeign + ` limit ` + historyRows + `) as foreign_ids
-    where event_type = $4 order by at desc limit $5)
+    where $4 in (event_type, split_part(event_type, '.', -2)) order by at desc limit $5)
 ) as applied
 order by at desc, event_id desc, consumer limit $5`
 

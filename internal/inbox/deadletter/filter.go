@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Filter selects the dead letters that meet all its conditions.
+// Filter selects the dead letters that meet all its conditions. Type is whole, or the last name before its version.
 type Filter struct {
 	IDs      []int64   `json:"ids,omitempty"`
 	Consumer string    `json:"consumer,omitempty"`
@@ -52,7 +52,7 @@ func (f Filter) Where(first int) (condition string, args []any) {
 	}
 	add(len(f.IDs) > 0, "id = any ($%d)", f.IDs)
 	add(f.Consumer != "", "consumer = $%d", f.Consumer)
-	add(f.Type != "", "event_type = $%d", f.Type)
+	add(f.Type != "", "$%d in (event_type, split_part(event_type, '.', -2))", f.Type)
 	add(f.Key != "", "key_start = $%d", KeyStart([]byte(f.Key)))
 	add(f.Key != "", "key = $%d", []byte(f.Key))
 	add(f.EventID != "", "event_id = $%d", f.EventID)

@@ -70,7 +70,7 @@ func TestTheHistoryOfAType(t *testing.T) {
 		'{"topic":"topic","partition":1,"offset":7,"processing_time_ms":4}'
 		from generate_series(1, 3) n cross join (values ('a'), ('b'), ('gone')) v (c)`)
 	history := func(query adminapi.HistoryQuery) (events []string, out adminapi.InboxHistory) {
-		query.Type = "t.v1"
+		query.Type = "t"
 		out = read[adminapi.InboxHistory](t, b, "inbox/history", query)
 		for _, e := range out.Items {
 			events = append(events, e.Consumer+" "+e.EventID)
@@ -87,6 +87,9 @@ func TestTheHistoryOfAType(t *testing.T) {
 	events, out = history(adminapi.HistoryQuery{Limit: 3})
 	require.Equal(t, []string{"a e-1", "b e-1", "a e-2"}, events)
 	require.True(t, out.More)
+	for kind, n := range map[string]int{"t.v1": 1, "t": 1, "v1": 0} {
+		require.Len(t, read[adminapi.DeadLetters](t, b, "dead-letters/query", map[string]string{"type": kind}).Items, n, kind)
+	}
 }
 
 func TestALookupReadsItsOwnLetters(t *testing.T) {

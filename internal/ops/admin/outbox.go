@@ -39,7 +39,8 @@ const tailSQL = eventColumns + `
     case when $5 and sum(length(o.payload)) over (order by o.position desc) <= 8388608 then o.payload end as payload
 from public.outbox o cross join public.outbox_cursor c
 where o.position >= $6 and o.position < $7
-    and ($1 = '' or o.topic = $1) and ($2 = '' or o.key = $2) and ($3 = '' or o.event_type = $3)
+    and ($1 = '' or o.topic = $1) and ($2 = '' or o.key = $2)
+    and ($3 = '' or $3 in (o.event_type, split_part(o.event_type, '.', -2)))
 order by o.position desc
 limit $4`
 

@@ -324,8 +324,10 @@ type HistoryQuery struct {
 	Limit Limit `json:"limit,omitempty,omitzero"`
 
 	// Since The time inside the id, or when an event without one was processed.
-	Since Time   `json:"since,omitempty,omitzero"`
-	Type  string `json:"type"`
+	Since Time `json:"since,omitempty,omitzero"`
+
+	// Type Whole, or the last name before its version, such as user-registered.
+	Type string `json:"type"`
 
 	// Until As `since`, excluded.
 	Until Time `json:"until,omitempty,omitzero"`
@@ -539,7 +541,7 @@ type OutboxQuery struct {
 	// Topic A condition on a text. One without a letter would be none.
 	Topic Text `json:"topic,omitempty,omitzero"`
 
-	// Type A condition on a text. One without a letter would be none.
+	// Type Whole, or the last name before its version, such as user-registered.
 	Type Text `json:"type,omitempty,omitzero"`
 }
 

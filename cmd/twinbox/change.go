@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os/user"
 	"slices"
@@ -142,7 +143,7 @@ func (e *effects) forgetMissing(found []client.Answer[adminapi.Result]) {
 	e.Failed = max(0, found[0].Value.Count+found[0].Value.Failed-e.Count)
 	lacking := map[string]int{}
 	e.Errors = slices.DeleteFunc(e.Errors, func(f adminapi.Failure) bool {
-		if !strings.HasSuffix(f.Code, "_not_found") {
+		if !isMissing(f) {
 			return false
 		}
 		lacking[f.Subject]++
@@ -150,7 +151,9 @@ func (e *effects) forgetMissing(found []client.Answer[adminapi.Result]) {
 	})
 }
 
-// The exit code is 5 if a part was tried and is not done, 4 if the change did nothing.
+func isMissing(f adminapi.Failure) bool { return f.Code == "not_found" || f.Code == "mail_not_found" }
+
+// The exit code is 5 if a part is not done, 4 if nothing is done, and 3 if nothing was found.
 func (e *effects) write(to *streams, what effect) error {
 	if to.json() {
 		to.document(e)
@@ -158,8 +161,14 @@ func (e *effects) write(to *streams, what effect) error {
 		e.writeLines(to, what)
 	}
 	switch {
-	case e.Failed > 0 && e.Count == 0:
-		return &ending{error: fmt.Errorf("none of %d are done", e.Failed), exit: exitRefused, code: "refused", answered: true}
+	case e.Count == 0 && !slices.ContainsFunc(e.Errors, func(f adminapi.Failure) bool { return !isMissing(f) }):
+		if e.Services == nil { // there was nothing to do
+			return nil
+		}
+		err := errors.New("no such " + what.thing + " was found")
+		return &ending{error: err, exit: exitNotFound, code: "not_found", answered: true}
+	case e.Count == 0:
+		return &ending{error: errors.New("nothing was done"), exit: exitRefused, code: "refused", answered: true}
 	case e.Failed > 0:
 		return partial(fmt.Errorf("%d of %d are not done", e.Failed, e.Failed+e.Count))
 	}

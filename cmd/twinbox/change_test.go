@@ -60,6 +60,7 @@ func noted(of turn, note string) turn {
 func TestWhatAChangeComesTo(t *testing.T) {
 	t.Parallel()
 	broken := func(count int64) turn { return turn{adminapi.Result{Count: count}, true} }
+	missing := adminapi.Failure{Subject: "18", Code: "not_found", Detail: "none"}
 	refused := adminapi.Failure{Subject: "17", Code: "handler_failed", Detail: "boom"}
 	const hint = "Nothing was changed. To do it, add: --yes --reason \"why\"\n"
 	for name, c := range map[string]struct {
@@ -73,11 +74,13 @@ func TestWhatAChangeComesTo(t *testing.T) {
 		},
 		"one side": {false, did(0, 0), did(1, 0), 0, "Republished 1 event of notification.\n"},
 		"nothing": {
-			false, did(0, 0), did(0, 0), 0, "Republished 0 events of customer.\nRepublished 0 events of notification.\n",
+			false, did(0, 0), did(0, 0), exitNotFound,
+			"Republished 0 events of customer.\nRepublished 0 events of notification.\n",
 		},
 		"dry": {true, did(1, 0), did(0, 0), 0, "Would republish 1 event of customer.\n" + hint},
 		"dry, nothing": {
-			true, did(0, 0), did(0, 0), 0, "Would republish 0 events of customer.\nWould republish 0 events of notification.\n",
+			true, did(0, 0), did(0, 0), exitNotFound,
+			"Would republish 0 events of customer.\nWould republish 0 events of notification.\n",
 		},
 		"some": {
 			false, did(1, 0), did(0, 1, refused), exitPartial,
@@ -97,6 +100,15 @@ func TestWhatAChangeComesTo(t *testing.T) {
 		"dry, notes": {
 			true, noted(did(1, 0), "No handler was tried."), did(0, 0), 0,
 			"Would republish 1 event of customer.\nNo handler was tried.\n" + hint,
+		},
+		"one that is missing": {
+			false, did(1, 0), did(0, 1, missing), exitPartial,
+			"Republished 1 event of customer.\nNOT DONE         CODE       WHY\nnotification/18  not_found  none\n",
+		},
+		"one that is missing alone": {
+			false, did(0, 0), did(0, 1, missing), exitNotFound,
+			"Republished 0 events of customer.\nRepublished 0 events of notification.\n" +
+				"NOT DONE         CODE       WHY\nnotification/18  not_found  none\n",
 		},
 		"none": {
 			false, did(0, 0), did(0, 1, adminapi.Failure{Subject: "line 3", Code: "c", Detail: "d"}), exitRefused,

@@ -95,9 +95,19 @@ func TestNothingFound(t *testing.T) {
 		require.Equal(t, exitNotFound, r.code, "%s: %s", line, r.stderr)
 		require.Empty(t, r.stdout)
 	}
+	for line, says := range map[string]string{
+		"dlq replay --key none --yes --reason r":                                      "Replayed 0 dead letters",
+		"dlq discard --consumer customer.profil --yes --reason r":                     "Discarded 0 dead letters",
+		"dlq replay customer/999999":                                                  "customer/999999  not_found",
+		"dlq discard customer/999999 --yes --reason r":                                "customer/999999  not_found",
+		"outbox republish --id 01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10 --yes --reason r": "Republished 0 events",
+	} {
+		r := h.twinbox(t, split(line)...)
+		require.Equal(t, exitNotFound, r.code, "%s: %s", line, r.stderr)
+		require.Contains(t, r.stdout, says)
+	}
 	for _, line := range []string{
 		"dlq list --key none", "dlq list --since 2199-01-01T00:00:00Z", "inbox history none.v1",
-		"dlq replay --key none --yes --reason r", "dlq discard --key none --yes --reason r",
 	} {
 		r := h.twinbox(t, split(line)...)
 		require.Zero(t, r.code, "a filter that matches nothing is no failure: %s: %s", line, r.stderr)
@@ -250,6 +260,9 @@ func TestSettledAndFailingLetters(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "payload.json")
 	require.Zero(t, h.twinbox(t, "dlq", "discard", "--key", key, "--yes", "--reason", "r").code)
+	again := h.twinbox(t, "dlq", "discard", ref, "--yes", "--reason", "r")
+	require.Equal(t, exitRefused, again.code)
+	require.Regexp(t, ref+" +not_waiting +it is discarded already", again.stdout)
 	require.Contains(t, h.twinbox(t, "dlq", "list", "--key", key).stdout, "No dead letters")
 
 	require.NoError(t, os.WriteFile(file, []byte(`{"name":"Ada"}`), 0o600))

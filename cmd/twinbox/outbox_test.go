@@ -76,7 +76,7 @@ func TestOutboxLost(t *testing.T) {
 // Each service has its own relay and its own names.
 func TestAChangeOfOneServiceNamesIt(t *testing.T) {
 	t.Parallel()
-	customer, notification := listener(t, says(`{}`)), listener(t, says(`{}`))
+	customer, notification := listener(t, says(`{"count":1}`)), listener(t, says(`{}`))
 	for _, line := range []string{
 		"outbox pause", "outbox confirm events_unknown", "outbox scheduled cancel n", "call pauseRelay",
 		"call confirmRefusal code=events_unknown",

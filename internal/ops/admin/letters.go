@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,8 +55,42 @@ func (s handlers) edit(
 func (s handlers) discard(
 	ctx context.Context, change audit.Change, asked adminapi.DiscardRequest,
 ) (audit.Result, error) {
+	settled, err := s.notWaiting(ctx, asked.Filter.IDs)
+	if err != nil {
+		return audit.Result{}, err
+	}
 	result, err := s.letters.Discard(ctx, asked.Filter, change)
-	return noted(result, ""), err
+	return withFailures(noted(result, ""), settled), err
+}
+
+// notWaiting has those of the ids that a change cannot pick.
+func (s handlers) notWaiting(ctx context.Context, ids []int64) (failed []audit.Failure, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found, err := s.letters.Summaries(ctx, deadletters.Filter{IDs: ids, Limit: len(ids)})
+	for _, id := range ids {
+		i := slices.IndexFunc(found, func(l deadletters.Letter) bool { return l.ID == id })
+		failure := audit.Failure{
+			Subject: strconv.FormatInt(id, 10), Code: deadletters.CodeNotFound, Detail: "there is no such dead letter",
+		}
+		switch {
+		case i < 0:
+		case found[i].State == deadletters.Waiting:
+			continue
+		default:
+			failure.Code, failure.Detail = deadletters.CodeNotWaiting, "it is "+string(found[i].State)+" already"
+		}
+		failed = append(failed, failure)
+	}
+	return failed, err
+}
+
+func withFailures(result audit.Result, failed []audit.Failure) audit.Result {
+	for _, f := range failed {
+		result.Fail(f.Subject, f.Code, f.Detail)
+	}
+	return result
 }
 
 const (
@@ -91,6 +126,10 @@ func (s handlers) replay(
 		return sum, &deadletters.Error{Code: deadletters.CodeMissingFilter, Detail: `give a condition, or "all": true`}
 	}
 	asked.Filter.State = cmp.Or(asked.Filter.State, deadletters.Waiting)
+	settled, err := s.notWaiting(ctx, asked.Filter.IDs)
+	if err != nil {
+		return sum, err
+	}
 	total, err := s.letters.Count(ctx, asked.Filter)
 	if err != nil {
 		return sum, err
@@ -123,11 +162,11 @@ func (s handlers) replay(
 	}
 	result := noted(sum, noteReplayDryRun)
 	if result.DryRun || asked.Filter.Limit > 0 {
-		return result, nil
+		return withFailures(result, settled), nil
 	}
 	left, err := s.letters.Count(ctx, asked.Filter)
 	if left > sum.Failed {
 		result.Note = strings.TrimSpace(fmt.Sprintf(noteNotTried, left-sum.Failed) + " " + result.Note)
 	}
-	return result, err
+	return withFailures(result, settled), err
 }

@@ -126,6 +126,25 @@ func TestDeadLettersWithoutTheirConsumerAreNotReplayed(t *testing.T) {
 	}
 }
 
+func TestIDsThatDoNotWaitAreNamed(t *testing.T) {
+	t.Parallel()
+	var calls []asked
+	b := setup(t, withConsumers(consumer("a", []inbox.Result{replayedOne}, nil, &calls)))
+	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", 1}, filed{"a", "", "permanent", "d", "replayed", "", 1})
+	for _, change := range []string{"replay", "discard"} {
+		_, content := b.operate(t, http.MethodPost, "/admin/v1/dead-letters/"+change,
+			`{"by":"ada","reason":"r","dry_run":true,"filter":{"ids":[1,2,9]}}`)
+		var line adminapi.Line
+		require.NoError(t, json.Unmarshal(content, &line))
+		require.EqualValues(t, 1, line.Result.Count)
+		require.EqualValues(t, 2, line.Result.Failed)
+		require.Equal(t, []adminapi.Failure{
+			{Subject: "2", Code: "not_waiting", Detail: "it is replayed already"},
+			{Subject: "9", Code: "not_found", Detail: "there is no such dead letter"},
+		}, line.Result.Errors)
+	}
+}
+
 func TestAReplayReportsWhatItDidNotTry(t *testing.T) {
 	t.Parallel()
 	var calls []asked

@@ -40,6 +40,8 @@ func TestBadCommandLines(t *testing.T) {
 		"dlq list --key a --key b":             "--key is given twice",
 		`dlq discard --key ""`:                 "--key is empty",
 		"outbox tail --topic=":                 "--topic is empty",
+		`status --environment ""`:              "--environment is empty",
+		`status --token-file ""`:               "--token-file is empty",
 		`inbox lookup ""`:                      "event-id is empty",
 		"dlq list --state lost":                "--state",
 		"dlq list --service billing":           "--service",

@@ -50,8 +50,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return to.report(args, err)
 }
 
-// checkFlags refuses an empty value, as from a script's unset variable, and a flag that is there twice. A flag that is
-// also a variable may be empty.
+// checkFlags refuses an empty value, as from a script's unset variable, and a flag that is there twice. The variable of
+// a flag may be empty.
 func checkFlags(command *kong.Context) error {
 	seen := map[*kong.Flag]bool{}
 	for _, element := range command.Path {
@@ -62,7 +62,7 @@ func checkFlags(command *kong.Context) error {
 		case flag.Tag.Has("listener") && command.Selected().Tag.Has("alone"):
 			return usage("--" + flag.Name + ": " + nameOf(command.Selected()) + " asks no service")
 		case flag.IsCumulative():
-		case len(flag.Envs) == 0 && command.FlagValue(flag) == "":
+		case command.FlagValue(flag) == "":
 			return usage("--" + flag.Name + " is empty")
 		case seen[flag]:
 			return usage("--" + flag.Name + " is given twice")

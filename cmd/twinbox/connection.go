@@ -197,10 +197,18 @@ type Window struct {
 	Until instant `json:"until,omitzero" help:"Before this time." env:"-" placeholder:"TIME"`
 }
 
-// AfterApply refuses a window that ends before it begins.
+// checkSince refuses a time that leaves out everything.
+func checkSince(i instant) error {
+	if i.After(time.Now()) {
+		return usage("--since " + moment(i.Time) + " is in the future")
+	}
+	return nil
+}
+
+// AfterApply refuses a window in which nothing can be.
 func (w *Window) AfterApply() error {
 	if !w.Until.IsZero() && !w.Since.Before(w.Until.Time) {
 		return usage("--until " + moment(w.Until.Time) + " is not after --since " + moment(w.Since.Time))
 	}
-	return nil
+	return checkSince(w.Since)
 }

@@ -41,7 +41,7 @@ func (c *verifyCommand) AfterApply() error {
 	case (len(c.Database) == 0) != (len(c.Brokers) == 0):
 		return usage("give --database and --brokers together")
 	}
-	return nil
+	return checkSince(c.Since)
 }
 
 // --follow ends with the worst result of the looks that were not interrupted.

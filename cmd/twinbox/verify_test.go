@@ -46,6 +46,7 @@ func TestAVerdictsExitCode(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"--follow", "--every", "1ms"},
+		{"--since", "2199-01-01T00:00:00Z"},
 		{"--database", "customer=postgres:///x"},
 		{"--admin", "customer=127.0.0.1:1"},
 		{"--customer-admin", "127.0.0.1:1"},

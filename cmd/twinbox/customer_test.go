@@ -300,10 +300,11 @@ func TestTraceByWhatPeopleHave(t *testing.T) {
 	t.Parallel()
 	h := shared(t)
 	id := h.signUp(t, "Have@example.org")
-	sent := h.tail(t, id, 2)[0].EventID
+	event := h.tail(t, id, 2)[0]
+	sent := event.EventID
 	var story adminapi.Story
 	h.twinbox(t, "trace", sent, "--json").json(t, &story)
-	known := []string{"have@example.org"}
+	known := []string{"have@example.org", fmt.Sprintf("%s@%d", event.Service, event.Position)}
 	for _, s := range story.Steps {
 		known = append(known, s.CorrelationID, s.TraceID)
 		if s.Station == adminapi.StoryStepStationRecord && s.EventID == sent {

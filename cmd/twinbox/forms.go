@@ -69,7 +69,7 @@ var composed = map[string]func(of item, text string) string{
 	"state":   stateOf,
 	"next":    nextStep,
 	"record":  func(of item, _ string) string { return recordOf(of) },
-	"place":   func(of item, text string) string { return of.text("service") + "/" + text },
+	"place":   func(of item, text string) string { return of.text("service") + "@" + text },
 	"waiting": waitingOf,
 	"deed":    deedOf,
 	"who":     func(of item, text string) string { return cmp.Or(of.text("consumer"), text) },
@@ -115,7 +115,7 @@ func deedOf(of item, text string) string {
 func whereOf(of item, _ string) string {
 	switch of.text("station") {
 	case "outbox":
-		return of.text("topic") + "@" + of.text("position")
+		return of.text("service") + "@" + of.text("position")
 	case "dead_letter":
 		return of.text("service") + "/" + of.text("subject")
 	}

@@ -85,7 +85,7 @@ func TestIdsAreWhole(t *testing.T) {
 		{"inbox lookup " + anID, []string{"notification.users", ref}},
 		{"inbox history t.v1", []string{"notification.users", anID}},
 		{"outbox status", []string{"customer.users.v1", aKey, "1234567"}},
-		{"outbox tail", []string{ref, aKey}},
+		{"outbox tail", []string{"notification@1234567", aKey}},
 		{"status", []string{"notification", "1 key is parked and holds 12 events; the broker says: MESSAGE_TOO_LARGE."}},
 		{"trace " + anID, []string{anID, "16:58:46.123Z", "waiting, schema_violation"}},
 		{"audit", []string{ref, "replay (refused: behind_waiting)"}},

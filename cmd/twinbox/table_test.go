@@ -36,5 +36,5 @@ func TestATailFitsAScreen(t *testing.T) {
 		"state":"published"}]}`))
 	line := twinbox(t, "outbox", "tail", "--no-headers", "--admin", "notification="+addr).stdout
 	require.LessOrEqual(t, utf8.RuneCountInString(line)-1, 100, line)
-	require.Regexp(t, `^notification/1234567 +\d+[smhd] +verification-email-sent +`+aKey+` +published\n$`, line)
+	require.Regexp(t, `^notification@1234567 +\d+[smhd] +verification-email-sent +`+aKey+` +published\n$`, line)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 type traceCommand struct {
-	ID  string  `arg:"" name:"id" help:"Of a user, an event, a request (X-Request-Id), a trace, a mail or a dead letter (customer/17); the place of a record (topic[partition]@offset), or a mail address."`
+	ID  string  `arg:"" name:"id" help:"Of a user, an event, a request (X-Request-Id), a trace, a mail or a dead letter (customer/17); a record (topic[partition]@offset), a position of an outbox (customer@17), or a mail address."`
 	Key string  `help:"The key of the event, where its id carries no time (is no UUIDv7)." env:"-"`
 	At  instant `help:"About when it was added, instead of its key: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/failure"
@@ -33,7 +34,7 @@ func (s handlers) story(ctx context.Context, asked adminapi.StoryQuery) (told ad
 	told.ID = asked.ID
 	t := &story{handlers: s, Story: told, asked: asked}
 	for _, ask := range []func(context.Context) error{
-		t.askOutbox, t.askInbox, t.askLetters, t.askPlace,
+		t.askOutbox, t.askPosition, t.askInbox, t.askLetters, t.askPlace,
 	} {
 		if err := ask(ctx); err != nil {
 			return t.Story, err
@@ -82,6 +83,26 @@ func (t *story) askOutbox(ctx context.Context) error {
 			return err
 		}
 	}
+	return nil
+}
+
+const selectAt = `select event_id::text from public.outbox where position = $1`
+
+func (t *story) askPosition(ctx context.Context) error {
+	number, isOwn := strings.CutPrefix(t.ID, t.Service+"@")
+	position, err := strconv.ParseInt(number, 10, 64)
+	if !isOwn || err != nil {
+		return nil
+	}
+	rows, _ := t.Pool.Query(ctx, selectAt, position)
+	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("look up position: %w", err)
+	}
+	if len(found) > 0 {
+		t.setKind(adminapi.StoryKindEvent)
+	}
+	t.relate(found...)
 	return nil
 }
 

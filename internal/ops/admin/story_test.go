@@ -117,11 +117,13 @@ returning id::text`).Scan(&letter))
 		}
 	}
 	for _, other := range []string{
-		"order-7", "test/" + letter, "topic[3]@41", "0af7651916cd43dd8448eb211c80319c",
+		"order-7", "test/" + letter, "topic[3]@41", "test@1", "0af7651916cd43dd8448eb211c80319c",
 	} {
 		require.Equal(t, []string{id}, b.story(t, other).Related, "%s leads to the event", other)
 	}
-	for _, none := range []string{"order-8", "test/0", "other/" + letter, "topic[9]@41", "topic[3]@42"} {
+	for _, none := range []string{
+		"order-8", "test/0", "other/" + letter, "topic[9]@41", "topic[3]@42", "test@2", "other@1",
+	} {
 		require.Empty(t, b.story(t, none).Related, none)
 	}
 	text, err := json.Marshal(story)

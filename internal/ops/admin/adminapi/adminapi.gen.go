@@ -770,7 +770,7 @@ type StoryQuery struct {
 	// At About when the event was added, within a minute.
 	At Time `json:"at,omitempty,omitzero"`
 
-	// ID Of a user (or another key of events), an event, a request, a trace, or a mail; a dead letter as SERVICE/ID; a record as TOPIC[PARTITION]@OFFSET; or a mail address, which only the service with the account knows.
+	// ID Of a user (or another key of events), an event, a request, a trace, or a mail; a dead letter as SERVICE/ID; a record as TOPIC[PARTITION]@OFFSET; a position of an outbox as SERVICE@POSITION; or a mail address, which only the service with the account knows.
 	ID string `json:"id"`
 
 	// Key The key of the event that is looked for.

@@ -147,7 +147,7 @@ func (q question) write(to *streams, found serviceAnswers, unknown missing, aske
 		warnOfMore(to, a.Value)
 	}
 	for _, name := range inOrder(unknown) { // it must not look like a good state
-		to.say("%s: unknown, it did not answer", name)
+		to.say("%s: unknown, %s", name, printable(strings.TrimPrefix(unknown[name].Error(), name+": ")))
 	}
 	return partial(unknown.err())
 }

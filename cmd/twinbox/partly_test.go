@@ -45,7 +45,7 @@ func TestOneOfTwoDoesNotAnswer(t *testing.T) {
 		require.Equal(t, "notification: no (unavailable)", document.Unknown["notification"], args)
 		text := at(t, customer, notification, args...)
 		require.Equal(t, exitPartial, text.code, args)
-		require.Contains(t, text.stdout, "notification: unknown", "no answer is not that all is well")
+		require.Contains(t, text.stdout, "notification: unknown, no (unavailable)", "it is not that all is well")
 		require.NotContains(t, text.stdout, "No dead letters.\n")
 	}
 	for _, args := range [][]string{

@@ -32,7 +32,7 @@ func (c *traceCommand) Run(ctx context.Context, to *streams, services []*client.
 	}
 	to.show(table{view{columns: stepColumns}, values(story).items("steps")})
 	if err != nil {
-		to.say("This is a part of the story: a service did not answer.")
+		to.say("This is a part of the story: the error names the service without its part.")
 	}
 	return err
 }

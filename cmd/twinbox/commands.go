@@ -189,7 +189,7 @@ var questions = map[string]question{
 		request: "GET /admin/v1/stations",
 		views: []view{{
 			of: "causes", well: item{"what": "All is well."},
-			columns: "SERVICE service, AGE since age, MORE command, WHAT what, MEANS+ means, DO+ do",
+			columns: "SERVICE service, AGE since age, MORE command, WHAT what, MEANS+ means, DO+ do, DETAILS+ details",
 		}},
 	},
 	"dlq list": {

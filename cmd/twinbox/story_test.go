@@ -102,7 +102,8 @@ func TestStatusSaysWhyEachServiceWaits(t *testing.T) {
 	down := listener(t, answers(map[string]string{"stations": `{"service":"notification","environment":"",
 		"status":"ready","at":"2026-11-21T10:00:00Z","stations":[],"causes":[{"code":"mail_server_down","stops":true,
 		"what":"The mail server is down.","since":"2026-11-21T09:59:00Z","means":"m","do":"d",
-		"command":"twinbox mail list"},{"code":"relay_paused","what":"It is paused.","means":"m","do":"d","stops":true}]}`}))
+		"details":"x509: no","command":"twinbox mail list"},
+		{"code":"relay_paused","what":"It is paused.","means":"m","do":"d","stops":true}]}`}))
 	r := at(t, well, down, "status")
 	require.Zero(t, r.code, r.stderr)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
@@ -110,6 +111,7 @@ func TestStatusSaysWhyEachServiceWaits(t *testing.T) {
 	require.Regexp(t, `^customer +- +- +All is well\.`, lines[1])
 	require.Regexp(t, `^notification +\d+d +twinbox mail list +The mail server is down\.`, lines[2])
 	require.Regexp(t, `^notification +- +- +It is paused\.`, lines[3])
+	require.Regexp(t, `is down\. +m +d +x509: no`, at(t, well, down, "status", "-o", "wide").stdout)
 	var document map[string]adminapi.Stations
 	at(t, well, down, "status", "--json").json(t, &document)
 	require.Empty(t, document["customer"].Causes)

@@ -100,6 +100,7 @@ func TestForms(t *testing.T) {
 		{`{"s":0}`, "s", "seconds", ""},
 		{`{}`, "lag", "known", "unknown"},
 		{`{"verb":"replay","detail":{"outcome":"refused","code":"c"}}`, "verb", "deed", "replay (refused: c)"},
+		{`{"verb":"republish","after":"failed"}`, "verb", "deed", "republish (failed)"},
 		{`{"head":12345678901}`, "head", "", "12345678901"},
 	} {
 		require.Equal(t, c.want, show(of(c.of), c.path, c.form, false), c.form)

@@ -109,6 +109,9 @@ func deedOf(of item, text string) string {
 	if code := of.text("detail.code"); code != "" {
 		return fmt.Sprintf("%s (%s: %s)", text, of.text("detail.outcome"), code)
 	}
+	if after := of.text("after"); after == "started" || after == "failed" {
+		return text + " (" + after + ")"
+	}
 	return text
 }
 

@@ -1,6 +1,11 @@
 package main
 
-import "github.com/alecthomas/kong"
+import (
+	"slices"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/uuid"
+)
 
 // Commands are the subcommands. A change has the tags of an effect; listings have their rows below.
 type Commands struct {
@@ -58,6 +63,25 @@ type mailChange struct {
 	IDs []string `arg:"" name:"id" json:"ids" help:"Mails, as \"mail list\" shows them." names:"mail list: id"`
 }
 
+// AfterApply also accepts an id that is given twice.
+func (c *mailChange) AfterApply() (err error) {
+	c.IDs, err = uniqueIDs(c.IDs, "a mail")
+	return err
+}
+
+func uniqueIDs(given []string, of string) (ids []string, err error) {
+	for _, text := range given {
+		id, err := uuid.Parse(text)
+		if err != nil {
+			return nil, usage(printable(text) + " is no id of " + of + ", which is a UUID")
+		}
+		if !slices.Contains(ids, id.String()) {
+			ids = append(ids, id.String())
+		}
+	}
+	return ids, nil
+}
+
 type inboxCommands struct {
 	Stats   Listing      `cmd:"" help:"How far each consumer is behind, what waits for an operator, and the deliveries to the process that answers."`
 	Lookup  inboxLookup  `cmd:"" help:"The outcome of one event in every consumer."`
@@ -113,6 +137,11 @@ type outboxRepublish struct {
 	ID    []string `json:"event_ids,omitempty" help:"Event id; may be repeated." name:"id" env:"-" placeholder:"UUID"`
 	Topic string   `json:"topic,omitempty" help:"Of this topic. Copies of dead letters are left out unless their topic (dlq.*) or --id asks for them." env:"-" names:"outbox topics: topic"`
 	Key   string   `json:"key,omitempty" help:"Of this key." env:"-"`
+}
+
+func (c *outboxRepublish) AfterApply() (err error) {
+	c.ID, err = uniqueIDs(c.ID, "an event")
+	return err
 }
 
 type outboxRelease struct {

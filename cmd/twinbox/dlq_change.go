@@ -31,19 +31,25 @@ func (c *LetterChange) picks() bool { return len(c.IDs) > 0 || c.Filter.isSet() 
 
 // Run changes them in one service after the other. A discard has no --all: you name the events that you give up.
 func (c *LetterChange) Run(ctx context.Context, command *kong.Context, to *streams, services []*client.Service) error {
+	body := command.Selected().Target.Addr().Interface()
+	if !c.picks() && !values(body).isSet("all") {
+		return usage("name the dead letters, or give a condition such as --code; replay also takes --all")
+	}
 	ids := map[string][]int64{}
 	for _, name := range c.IDs {
 		s, id, err := parseID(name, services)
 		if err != nil {
 			return err
 		}
-		ids[s.Name] = append(ids[s.Name], id)
+		if !slices.Contains(ids[s.Name], id) {
+			ids[s.Name] = append(ids[s.Name], id)
+		}
 	}
 	if len(ids) > 0 {
 		services = slices.DeleteFunc(services, func(s *client.Service) bool { return ids[s.Name] == nil })
 	}
 	return c.apply(ctx, to, services, func(s *client.Service) any {
-		asked := values(command.Selected().Target.Addr().Interface())
+		asked := values(body)
 		filter := asked.object("filter")
 		filter["state"] = "waiting"
 		if len(ids) > 0 {

@@ -10,6 +10,7 @@ import (
 
 func TestMailsOfTwoServicesAreRetried(t *testing.T) {
 	t.Parallel()
+	const a, b, c = anID, aKey, "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a11"
 	const missing, sent = `{"subject":"%s","code":"mail_not_found","detail":"none"}`,
 		`{"subject":"%s","code":"mail_not_settled","detail":"it is sent"}`
 	retry := func(order, notification string, args ...string) result {
@@ -18,7 +19,7 @@ func TestMailsOfTwoServicesAreRetried(t *testing.T) {
 				"service": `{}`, "mails/retry": result,
 			}))
 		}
-		return at(t, "", of(notification), append(args, "mail", "retry", "a", "b", "c",
+		return at(t, "", of(notification), append(args, "mail", "retry", a, b, c,
 			"--yes", "--reason", "r", "--admin", "order="+of(order))...)
 	}
 	failed := func(count, failed int, errors string, ids ...any) string {
@@ -26,31 +27,31 @@ func TestMailsOfTwoServicesAreRetried(t *testing.T) {
 	}
 	twoMissing := missing + "," + missing
 	const lines = "Put back 1 mail of notification.\nPut back %s of order.\n"
-	const table = "NOT DONE  CODE              WHY\n%s         mail_not_settled  it is sent\n"
-	for name, c := range map[string]struct {
+	const table = "NOT DONE                              CODE              WHY\n%s  mail_not_settled  it is sent\n"
+	for name, of := range map[string]struct {
 		order, notification string
 		code                int
 		stdout              string
 		failed              int64
 	}{
 		"each is somewhere": {
-			failed(2, 1, missing, "c"), failed(1, 2, twoMissing, "a", "b"), 0, fmt.Sprintf(lines, "2 mails"), 0,
+			failed(2, 1, missing, c), failed(1, 2, twoMissing, a, b), 0, fmt.Sprintf(lines, "2 mails"), 0,
 		},
 		"one is settled": {
-			failed(1, 2, sent+","+missing, "a", "c"), failed(1, 2, twoMissing, "a", "b"), exitPartial,
-			fmt.Sprintf(lines+table, "1 mail", "a"), 1,
+			failed(1, 2, sent+","+missing, a, c), failed(1, 2, twoMissing, a, b), exitPartial,
+			fmt.Sprintf(lines+table, "1 mail", a), 1,
 		},
 		"one is nowhere": {
-			failed(1, 2, twoMissing, "b", "c"), failed(0, 3, sent+","+twoMissing, "c", "a", "b"), exitPartial,
-			fmt.Sprintf("Put back 1 mail of order.\n"+table, "c") + "b         mail_not_found    none\n", 2,
+			failed(1, 2, twoMissing, b, c), failed(0, 3, sent+","+twoMissing, c, a, b), exitPartial,
+			fmt.Sprintf("Put back 1 mail of order.\n"+table, c) + b + "  mail_not_found    none\n", 2,
 		},
 	} {
-		r := retry(c.order, c.notification)
-		require.Equal(t, c.code, r.code, "%s: %s", name, r.stderr)
-		require.Equal(t, c.stdout, r.stdout, name)
+		r := retry(of.order, of.notification)
+		require.Equal(t, of.code, r.code, "%s: %s", name, r.stderr)
+		require.Equal(t, of.stdout, r.stdout, name)
 		var sum effects
-		retry(c.order, c.notification, "--json").json(t, &sum)
-		require.Equal(t, c.failed, sum.Failed, name)
+		retry(of.order, of.notification, "--json").json(t, &sum)
+		require.Equal(t, of.failed, sum.Failed, name)
 	}
 }
 

@@ -69,7 +69,7 @@ func TestWhatTheServiceIsAsked(t *testing.T) {
 				`"filter":{"state":"waiting","limit":3,` + filterJSON + `}}`},
 		},
 		"replay ids, dry": {
-			[]string{"dlq", "replay", "5", "notification/6", "--by", "ada"},
+			[]string{"dlq", "replay", "5", "notification/6", "notification/5", "--by", "ada"},
 			recorded{"dead-letters/replay", `{` + dry + `,"filter":{"state":"waiting","ids":[5,6]}}`},
 		},
 		"discard": {
@@ -88,7 +88,7 @@ func TestWhatTheServiceIsAsked(t *testing.T) {
 			[]string{"mail", "list", "--state", "all"}, recorded{"mails", `{"limit":100}`},
 		},
 		"retry": {
-			append([]string{"mail", "retry", anID}, who...),
+			append([]string{"mail", "retry", anID, strings.ToUpper(anID)}, who...),
 			recorded{"mails/retry", `{` + done + `,"ids":["` + anID + `"]}`},
 		},
 		"mark sent, dry": {

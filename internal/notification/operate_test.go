@@ -65,7 +65,7 @@ func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {
 	result, err := mails.Retry(t.Context(), ids, ada)
 	require.NoError(t, err)
 	require.Equal(t, adminapi.Result{Count: 1, Failed: 2, Errors: []adminapi.Failure{
-		{Subject: sent[0].String(), Code: "mail_not_settled", Detail: "it is sent"},
+		{Subject: sent[0].String(), Code: "mail_not_settled", Detail: "it is sent, not uncertain, failed or skipped"},
 		{Subject: missing.String(), Code: "mail_not_found", Detail: "there is no such mail"},
 	}}, result)
 	result.DryRun = true

@@ -43,8 +43,8 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l L
 			return none, &Error{CodeNotWaiting, fmt.Sprintf("dead letter %d is %s", id, l.State)}
 		}
 		if l.IsEdited() && !l.EditedAt.Equal(e.EditedAt) {
-			return none, &Error{CodeEditedSince, fmt.Sprintf("dead letter %d was edited by %s: look at it, and give the "+
-				"edited_at %s", id, l.EditedBy, l.EditedAt.Format(time.RFC3339Nano))}
+			return none, &Error{CodeEditedSince, fmt.Sprintf("dead letter %d was edited by %s: look at it; to replace "+
+				"that edit, give its time: --edited-at %s", id, l.EditedBy, l.EditedAt.Format(time.RFC3339Nano))}
 		}
 		headers, payload := l.Current()
 		if e.Payload != nil {

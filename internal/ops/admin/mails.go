@@ -91,7 +91,7 @@ func (s handlers) settle(
 func (l *MailList) Retry(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	return l.settle(ctx, ids, c, settlement{
 		verb: "retry", from: []adminapi.MailState{adminapi.Uncertain, adminapi.Failed, adminapi.Skipped},
-		to: adminapi.Pending,
+		states: "uncertain, failed or skipped", to: adminapi.Pending,
 		change: func(ctx context.Context, tx pgx.Tx, events []string) error {
 			return lease.Reopen(ctx, tx, l.Handler, events)
 		},
@@ -101,7 +101,8 @@ func (l *MailList) Retry(ctx context.Context, ids []string, c audit.Change) (aud
 // MarkSent marks uncertain mails as sent. The operator must know that the server took them.
 func (l *MailList) MarkSent(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	result, err := l.settle(ctx, ids, c, settlement{
-		verb: "mark_sent", from: []adminapi.MailState{adminapi.Uncertain}, to: adminapi.Sent,
+		verb: "mark_sent", from: []adminapi.MailState{adminapi.Uncertain}, states: "uncertain",
+		to: adminapi.Sent,
 		change: func(ctx context.Context, tx pgx.Tx, events []string) error {
 			settled, err := lease.Settle(ctx, tx, l.Handler, events)
 			if err != nil || l.Sent == nil {
@@ -119,6 +120,7 @@ func (l *MailList) MarkSent(ctx context.Context, ids []string, c audit.Change) (
 type settlement struct {
 	verb   string
 	from   []adminapi.MailState // the states in which it means something
+	states string               // their names
 	to     adminapi.MailState
 	change func(ctx context.Context, tx pgx.Tx, events []string) error
 }
@@ -135,7 +137,7 @@ func (l *MailList) settle(
 		}
 		for _, mail := range found {
 			if !slices.Contains(s.from, mail.State) {
-				result.Fail(mail.ID, "mail_not_settled", "it is "+string(mail.State))
+				result.Fail(mail.ID, "mail_not_settled", "it is "+string(mail.State)+", not "+s.states)
 				continue
 			}
 			events = append(events, mail.EventID)

@@ -206,6 +206,7 @@ func TestEditWithAnEditor(t *testing.T) {
 	dry := h.twinbox(t, "dlq", "edit", ref, "--editor", editor(t, `{"name":"Ada"}`))
 	require.Zero(t, dry.code, dry.stderr)
 	require.Contains(t, dry.stdout, "Would edit 1 dead letter of customer.")
+	require.Contains(t, dry.stderr, "to use it: --payload ")
 	require.Equal(t, `{"name":"Ada"}`, strings.TrimSpace(removeKept(t, dry)), "a dry run keeps the text")
 	require.NotContains(t, h.twinbox(t, "dlq", "show", ref, "--payload").stdout, "edited to")
 
@@ -232,18 +233,19 @@ func TestEditWithAnEditor(t *testing.T) {
 	broken := h.twinbox(t, "dlq", "edit", ref, "--editor", editor(t, `{"name":`), "--yes", "--reason", "r")
 	require.Equal(t, 2, broken.code)
 	require.Contains(t, broken.stderr, "not valid JSON")
+	require.Regexp(t, `--payload \S+ --edited-at \S+Z\n`, broken.stderr)
 	removeKept(t, broken)
 	failed := h.twinbox(t, "dlq", "edit", ref, "--editor", "false", "--yes", "--reason", "r")
 	require.Equal(t, 1, failed.code)
 	require.Contains(t, failed.stderr, "run editor")
-	removeKept(t, failed)
+	require.NotContains(t, failed.stderr, "kept in", "the payload was not changed")
 }
 
 func removeKept(t *testing.T, r result) (text string) {
 	t.Helper()
 	_, file, found := strings.Cut(r.stderr, "kept in ")
 	require.True(t, found, r.stderr)
-	file, _, _ = strings.Cut(file, "\n")
+	file, _, _ = strings.Cut(file, ";")
 	content, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(file))

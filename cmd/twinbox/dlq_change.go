@@ -95,7 +95,7 @@ type dlqEdit struct {
 	Editor   string            `json:"-" help:"The editor." env:"VISUAL,EDITOR" hidden:""`
 }
 
-// The text from an editor stays in its file until the edit is done.
+// A text that was changed in an editor stays in its file until the edit is done.
 func (c *dlqEdit) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	for _, header := range c.Header {
 		name, value, found := strings.Cut(header, "=")
@@ -128,16 +128,18 @@ func (c *dlqEdit) Run(ctx context.Context, to *streams, services []*client.Servi
 	case c.Payload != nil && len(c.Payload) == 0: // the request would have none
 		err = usage("the payload is empty")
 	case c.Payload != nil && json.Valid(before) && !json.Valid(c.Payload):
-		err = usage("the new payload is not valid JSON, as the one before was")
+		err = usage("the new payload is not valid JSON; the one before was")
 	default:
 		err = c.apply(ctx, to, of, func(*client.Service) any { return c })
 	}
-	switch {
+	switch kept, _ := os.ReadFile(file); {
 	case file == "":
-	case err == nil && (c.Yes || of == nil):
+	case err == nil && (c.Yes || of == nil), bytes.Equal(kept, before):
 		_ = os.Remove(file)
+	case letter.isSet("edited_at"):
+		to.warn("the text is kept in %s; to use it: --payload %[1]s --edited-at %s", file, letter.text("edited_at"))
 	default:
-		to.warn("the text is kept in %s", file)
+		to.warn("the text is kept in %s; to use it: --payload %[1]s", file)
 	}
 	return err
 }

@@ -67,8 +67,8 @@ func (c *Change) AfterApply(command *kong.Context) error {
 var errSeveral = usage("each service has its own: give --service too")
 
 // ProvideServices also asks for their names.
-func (c *Change) ProvideServices(ctx context.Context, at *Connection) ([]*client.Service, error) {
-	services, err := at.services()
+func (c *Change) ProvideServices(ctx context.Context, at *Connection, to *streams) ([]*client.Service, error) {
+	services, err := at.asked(to)
 	if err != nil {
 		return nil, err
 	}

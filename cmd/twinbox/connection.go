@@ -63,6 +63,18 @@ func (o *Connection) started() (client.Operators, error) {
 	return at, err
 }
 
+// asked also warns of the tree's services whose addresses are not given where others are.
+func (o *Connection) asked(to *streams) ([]*client.Service, error) {
+	given := o.given()
+	maps.Copy(given, o.Admin)
+	for _, name := range serviceNames {
+		if len(given) > 0 && given[name] == "" && o.Service == "" {
+			to.warn("%s is not asked: give its address too, --admin %[1]s=HOST:PORT", name)
+		}
+	}
+	return o.services()
+}
+
 // services requires a token.
 func (o *Connection) services() ([]*client.Service, error) {
 	at, err := o.find()

@@ -33,6 +33,15 @@ func TestWhatElseRunsInAFolderIsAsked(t *testing.T) {
 	require.Equal(t, running, asked)
 }
 
+func TestAServiceWithoutAnAddressIsNamed(t *testing.T) {
+	t.Parallel()
+	addr := listener(t, says(`{"items":[]}`))
+	require.Contains(t, at(t, addr, "", "dlq", "list").stderr,
+		"notification is not asked: give its address too, --admin notification=HOST:PORT")
+	require.Empty(t, at(t, addr, "", "dlq", "list", "--service", "customer").stderr)
+	require.NotContains(t, at(t, addr, addr, "dlq", "list").stderr, "notification")
+}
+
 func TestWhereTheServicesAre(t *testing.T) {
 	both := map[string]string{"billing": "b:1", "accounts": "a:1"}
 	for name, c := range map[string]struct {

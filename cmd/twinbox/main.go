@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.DefaultEnvars("TWINBOX"),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(to, &commands.Connection),
-		kong.BindToProvider((*Connection).services),
+		kong.BindToProvider((*Connection).asked),
 		kong.Vars{"version": version()},
 	)
 	command, err := parser.Parse(args)

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"slices"
 
 	"github.com/alecthomas/kong"
 	"github.com/google/uuid"
+
+	"example.com/twinbox/internal/ops/admin/client"
 )
 
 // Commands are the subcommands. A change has the tags of an effect; listings have their rows below.
@@ -32,11 +35,11 @@ type Commands struct {
 }
 
 type dlqCommands struct {
-	List    dlqList      `cmd:"" aliases:"ls" help:"The dead letters that wait, grouped by error."`
+	List    dlqList      `cmd:"" aliases:"ls" help:"The dead letters that wait, grouped by error. --since and --until are compared with the last failure."`
 	Show    dlqShow      `cmd:"" aliases:"get" help:"One dead letter and its history."`
-	Replay  dlqReplay    `cmd:"" parts:"" post:"/admin/v1/dead-letters/replay" done:"Replayed" would:"try to replay" thing:"dead letter" help:"Handle dead letters again: through the inbox, in the order of their key, for their consumer alone."`
+	Replay  dlqReplay    `cmd:"" parts:"" post:"/admin/v1/dead-letters/replay" done:"Replayed" would:"try to replay" thing:"dead letter" help:"Handle dead letters again: through the inbox, in the order of their key, for their consumer alone. --since and --until are compared with the last failure."`
 	Edit    dlqEdit      `cmd:"" post:"/admin/v1/dead-letters/edit" done:"Edited" would:"edit" thing:"dead letter" help:"Replace the payload or headers; the original is kept."`
-	Discard LetterChange `cmd:"" parts:"" post:"/admin/v1/dead-letters/discard" done:"Discarded" would:"discard" thing:"dead letter" help:"Settle dead letters without handling them; events parked behind them are resumed."`
+	Discard LetterChange `cmd:"" parts:"" post:"/admin/v1/dead-letters/discard" done:"Discarded" would:"discard" thing:"dead letter" help:"Settle dead letters without handling them; events parked behind them are resumed. --since and --until are compared with the last failure."`
 }
 
 type mailCommands struct {
@@ -49,12 +52,20 @@ type mailList struct {
 	Listing
 	Window
 
-	State     string `json:"state,omitempty" help:"In this state, such as uncertain; open: uncertain or failed; all: in any." default:"open" env:"-"`
+	State     string `json:"state,omitempty" help:"In this state: open (uncertain or failed), all, pending, claimed, submitting, sent, failed, skipped or uncertain." enum:"open,all,pending,claimed,submitting,sent,failed,skipped,uncertain" default:"open" env:"-"`
 	User      string `json:"user_id,omitempty" help:"To this user." env:"-" placeholder:"UUID"`
 	EventID   string `json:"event_id,omitempty" help:"Because of this event." name:"event-id" env:"-"`
 	Recipient bool   `json:"recipient,omitempty" help:"Show addresses, which are personal data." env:"-"`
 	Limit     int    `json:"limit" default:"100" help:"How many of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
 	After     string `json:"after,omitempty" help:"Those after this one; the next page." env:"-" placeholder:"ID"`
+}
+
+func (c *mailList) Run(ctx context.Context, to *streams, services []*client.Service) error {
+	q, asked := questions["mail list"], values(c)
+	if state := asked.text("state"); state != "" {
+		q.none += " in the state " + state + " (--state all lists every one)"
+	}
+	return c.show(ctx, to, services, q, asked)
 }
 
 type mailChange struct {

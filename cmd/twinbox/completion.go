@@ -83,6 +83,12 @@ func wordsOf(ctx context.Context, at *Connection, value *kong.Value) []string {
 	if value.Name == "service" {
 		words = append(words, serviceNames...)
 	}
+	if value.Name == "operation" {
+		operations, _ := readOperations()
+		for _, operation := range operations {
+			words = append(words, operation.text("id"))
+		}
+	}
 	name, member, named := strings.Cut(value.Tag.Get("names"), ": ")
 	services, err := at.services()
 	if !named || err != nil {

@@ -95,6 +95,9 @@ func (o *Connection) clients(at client.Operators) (found []*client.Service, err 
 		}
 		s, err := client.New(name, at.Services[name], at.Token)
 		if err != nil {
+			if strings.Contains(at.Services[name], ",") {
+				err = fmt.Errorf("%w; a ; separates services", err)
+			}
 			return nil, usage(err.Error())
 		}
 		s.Environment = o.Environment
@@ -205,7 +208,7 @@ func (i *instant) UnmarshalText(text []byte) error {
 
 // Window is a span of time.
 type Window struct {
-	Since instant `json:"since,omitzero" help:"At this time or later, a dead letter by its last failure: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`
+	Since instant `json:"since,omitzero" help:"At this time or later: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`
 	Until instant `json:"until,omitzero" help:"Before this time." env:"-" placeholder:"TIME"`
 }
 

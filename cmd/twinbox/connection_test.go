@@ -56,6 +56,7 @@ func TestWhereTheServicesAre(t *testing.T) {
 		"no address": {
 			Connection{Admin: both, Service: "orders"}, "t", nil, "--admin orders=HOST:PORT",
 		},
+		"a comma":     {Connection{Admin: map[string]string{"a": "a:1,b=b:1"}}, "t", nil, "a ; separates services"},
 		"no token":    {Connection{Admin: both}, "", nil, "--token-file"},
 		"bad address": {Connection{Admin: map[string]string{"accounts": "a b\x00:1"}}, "t", nil, "accounts"},
 	} {

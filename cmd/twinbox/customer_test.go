@@ -51,6 +51,8 @@ func TestBadCommandLines(t *testing.T) {
 		"dlq list --since 0d":                                                "how long ago",
 		"dlq list --since=-1h":                                               "how long ago",
 		"dlq list --since 0001-01-01T00:00:00Z":                              "how long ago",
+		"dlq list --every 5s":                                                "--every goes with --watch",
+		"mail list --state lost":                                             `"open","all","pending"`,
 		"dlq list --watch --every 1ms":                                       "--every",
 		"dlq list --limit 5":                                                 "go with --each",
 		"dlq list --each --all -n 5":                                         "can't be used together",

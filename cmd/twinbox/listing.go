@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -17,8 +18,15 @@ import (
 
 // Listing is a command that asks every service one question; questions has its row.
 type Listing struct {
-	Watch bool          `json:"-" help:"Show it again and again, until Ctrl-C." short:"w" env:"-" group:"Flags of every command:"`
-	Every time.Duration `json:"-" help:"How often." default:"2s" env:"-" placeholder:"DURATION" group:"Flags of every command:"`
+	Watch bool           `json:"-" help:"Show it again and again, until Ctrl-C." short:"w" env:"-"`
+	Every *time.Duration `json:"-" help:"With --watch: how often. Default: 2s." env:"-" placeholder:"DURATION"`
+}
+
+func (c *Listing) AfterApply() error {
+	if c.Every != nil && !c.Watch {
+		return usage("--every goes with --watch")
+	}
+	return nil
 }
 
 func (c *Listing) Run(ctx context.Context, command *kong.Context, to *streams, services []*client.Service) error {
@@ -31,7 +39,7 @@ func (c *Listing) show(ctx context.Context, to *streams, services []*client.Serv
 	if !c.Watch {
 		return q.show(ctx, to, services, asked)
 	}
-	return to.again(ctx, c.Every, func() error {
+	return to.again(ctx, *cmp.Or(c.Every, new(2*time.Second)), func() error {
 		if to.isTerminal() {
 			to.say("\x1b[H\x1b[2J%s", moment(time.Now()))
 		}

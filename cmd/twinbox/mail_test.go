@@ -65,6 +65,8 @@ func TestAddressesOfMails(t *testing.T) {
 		require.Zero(t, r.code, r.stderr)
 		return strings.Split(strings.TrimSpace(r.stdout), "\n")
 	}
+	none := listener(t, says(`{"items":[]}`))
+	require.Equal(t, "No mails in the state open (--state all lists every one).\n", at(t, "", none, "mail", "list").stdout)
 	plain := list()
 	require.Len(t, plain, 3)
 	require.NotContains(t, plain[0], "RECIPIENT")

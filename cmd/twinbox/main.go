@@ -43,7 +43,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exit
 	}
 	if err != nil {
-		err = usage(fmt.Sprintf("%v; see twinbox %s --help", err, nameOf(commandOf(parser.Model.Node, args))))
+		name := strings.TrimSpace("twinbox " + nameOf(commandOf(parser.Model.Node, args)))
+		err = usage(fmt.Sprintf("%v; see %s --help", err, name))
 	} else if err = checkFlags(command); err == nil {
 		err = command.Run()
 	}

@@ -201,6 +201,8 @@ func TestCompletion(t *testing.T) {
 		"completion ":            "bash\nfish\nzsh\n",
 		"outbox tail -o j":       "json\n",
 		"dlq show customer/1":    "",
+		"mail list --state s":    "sent\nskipped\nsubmitting\n",
+		"call listM":             "listMails\n",
 	} {
 		r := twinbox(t, append([]string{"complete", "--"}, strings.Split(line, " ")...)...)
 		require.Zero(t, r.code, r.stderr)

@@ -139,6 +139,9 @@ func (t table) lines(wide bool) [][]string {
 		if isWide && !wide || isPersonal && !t.personal {
 			continue
 		}
+		if wide && name == "AGE" {
+			name = "TIME"
+		}
 		lines[0] = append(lines[0], strings.ReplaceAll(name, "_", " "))
 		for i, row := range t.rows {
 			lines[i+1] = append(lines[i+1], cmp.Or(printable(show(row, parts[1], parts[2], wide)), "-"))

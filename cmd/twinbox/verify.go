@@ -20,11 +20,11 @@ import (
 
 type verifyCommand struct {
 	Database map[string]string `help:"Database of a service, by its name; a role that may read is enough. Default: those of the system in the folder." placeholder:"NAME=DSN;..."`
-	Brokers  []string          `help:"First Kafka brokers to ask. Default: those of the system in the folder. KAFKA_TLS and the other variables of the services count." placeholder:"HOST:PORT,..."`
+	Brokers  []string          `help:"First Kafka brokers to ask. Default: those of the system in the folder. KAFKA_TLS and the other variables of the services count." placeholder:"HOST:PORT"`
 
-	Since  instant       `help:"Leave out events from before this time: RFC 3339, or how long ago, such as 1h or 2d. Default: all that is kept." env:"-" placeholder:"TIME"`
-	Follow bool          `help:"Verify again and again, until Ctrl-C: a line for each verdict, as a job." short:"f" env:"-"`
-	Every  time.Duration `help:"With --follow: how often." default:"1m" env:"-" placeholder:"DURATION"`
+	Since  instant        `help:"Leave out events from before this time: RFC 3339, or how long ago, such as 1h or 2d. Default: all that is kept." env:"-" placeholder:"TIME"`
+	Follow bool           `help:"Verify again and again, until Ctrl-C: a line for each verdict, as a job." short:"f" env:"-"`
+	Every  *time.Duration `help:"With --follow: how often. Default: 1m." env:"-" placeholder:"DURATION"`
 }
 
 func (verifyCommand) Help() string {
@@ -36,7 +36,9 @@ func (verifyCommand) Help() string {
 
 func (c *verifyCommand) AfterApply() error {
 	switch {
-	case c.Follow && c.Every < time.Second:
+	case c.Every != nil && !c.Follow:
+		return usage("--every goes with --follow")
+	case c.Every != nil && *c.Every < time.Second:
 		return usage("--every is below 1s")
 	case (len(c.Database) == 0) != (len(c.Brokers) == 0):
 		return usage("give --database and --brokers together")
@@ -81,7 +83,7 @@ func (c *verifyCommand) Run(ctx context.Context, to *streams, at *Connection) er
 		return err
 	}
 	if c.Follow {
-		err = to.again(ctx, c.Every, look)
+		err = to.again(ctx, *cmp.Or(c.Every, new(time.Minute)), look)
 	} else {
 		err = look()
 	}
@@ -178,7 +180,9 @@ func (c *verifyCommand) write(report verify.Report, to *streams) {
 			tables = append(tables, v.table(verdicts))
 		}
 		to.show(tables...)
-		to.say("\nverdict of %s: %s, as of %s.", strings.Join(inOrder(report), " and "), all.Summary(), moment(all.At))
+		names := strings.Join(inOrder(report), " and ")
+		names = strings.Replace(names, " and ", ", ", len(report)-2)
+		to.say("\nverdict of %s: %s, as of %s.", names, all.Summary(), moment(all.At))
 	}
 }
 

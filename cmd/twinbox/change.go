@@ -110,7 +110,20 @@ func (c *Change) apply(
 		return failed
 	}
 	err := sum.write(to, c.effect)
+	if err == nil && sum.Count == 0 && len(services) > 0 {
+		err = c.reportNone(to, values(bodyOf(services[0])))
+	}
 	return cmp.Or(partial(failed), err)
+}
+
+// reportNone is for a change that picked nothing. A job may repeat one with conditions, and ids are mistyped.
+func (c *Change) reportNone(to *streams, asked item) error {
+	err := errors.New("no such " + c.thing + " was found")
+	if asked.isSet("event_ids") {
+		return &ending{error: err, exit: exitNotFound, code: "not_found", answered: true}
+	}
+	to.warn("%v", err)
+	return nil
 }
 
 type effects struct {
@@ -161,15 +174,13 @@ func (e *effects) write(to *streams, what effect) error {
 		e.writeLines(to, what)
 	}
 	switch {
+	case e.Failed == 0:
 	case e.Count == 0 && !slices.ContainsFunc(e.Errors, func(f adminapi.Failure) bool { return !isMissing(f) }):
-		if e.Services == nil { // there was nothing to do
-			return nil
-		}
 		err := errors.New("no such " + what.thing + " was found")
 		return &ending{error: err, exit: exitNotFound, code: "not_found", answered: true}
 	case e.Count == 0:
 		return &ending{error: errors.New("nothing was done"), exit: exitRefused, code: "refused", answered: true}
-	case e.Failed > 0:
+	default:
 		return partial(fmt.Errorf("%d of %d are not done", e.Failed, e.Failed+e.Count))
 	}
 	return nil

@@ -81,7 +81,7 @@ var exampleLines string
 
 const (
 	exampleHeading = "Examples:\n\n"
-	exitCodes      = "Exit codes: 0 done, 1 failed, 2 usage, 3 not found, or nothing to change, 4 refused, 5 partly done."
+	exitCodes      = "Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 refused, 5 partly done."
 )
 
 func withExamples(parser *kong.Kong) error {

@@ -34,6 +34,7 @@ var expected = map[string][]string{
 	"dead letter":             {"DeadLetter"},
 	"version missing":         {"KeyHeld"},
 	"mail uncertain":          {"MailUncertain"},
+	"mail failed":             {"MailFailed"},
 	"scheduled event held":    {"ScheduledOverdue"},
 	"partitions locked":       {"PartitionsNotTidied"},
 	"positions run out":       {"PositionRoomLow"},

@@ -28,10 +28,10 @@ type Settled struct {
 
 const settleRows = `
 update lease set state = 'done', ended_at = clock_timestamp(), token = null, error = null
-where handler = $1 and event_id = any($2) and state = 'uncertain'
+where handler = $1 and event_id = any($2) and state in ('uncertain', 'failed')
 returning event_id, ended_at`
 
-// Settle marks uncertain rows as done and returns them.
+// Settle marks uncertain and failed rows as done and returns them.
 func Settle(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) ([]Settled, error) {
 	rows, _ := tx.Query(ctx, settleRows, handler, eventIDs)
 	settled, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Settled])

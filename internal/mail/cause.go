@@ -12,17 +12,19 @@ import (
 )
 
 const countUnsettled = `
-select count(*) filter (where state <> 'uncertain'), count(*) filter (where state = 'uncertain'),
-    min(ended_at) filter (where state = 'uncertain')
-from lease where handler = $1 and state in ('pending', 'claimed', 'submitting', 'uncertain')`
+select count(*) filter (where state not in ('uncertain', 'failed')),
+    count(*) filter (where state = 'uncertain'), min(ended_at) filter (where state = 'uncertain'),
+    count(*) filter (where state = 'failed'), min(ended_at) filter (where state = 'failed')
+from lease where handler = $1 and state in ('pending', 'claimed', 'submitting', 'uncertain', 'failed')`
 
-// Why returns why a handler's mails wait: the mail server is down, or an operator must decide about uncertain mails.
-// With a nil circuit it checks only the second.
+// Why returns why a handler's mails are not sent: the mail server is down, or an operator must decide about uncertain
+// and failed mails. With a nil circuit it checks only the mails.
 func Why(pool *pgxpool.Pool, handler string, mailServer *circuit.Circuit) service.Reason {
 	return func(ctx context.Context) (causes []service.Cause, err error) {
-		var open, uncertain int64
-		var since *time.Time
-		if err := pool.QueryRow(ctx, countUnsettled, handler).Scan(&open, &uncertain, &since); err != nil {
+		var open, uncertain, failed int64
+		var since, failedSince *time.Time
+		err = pool.QueryRow(ctx, countUnsettled, handler).Scan(&open, &uncertain, &since, &failed, &failedSince)
+		if err != nil {
 			return nil, fmt.Errorf("count mails: %w", err)
 		}
 		station := "mail/" + handler
@@ -36,6 +38,14 @@ func Why(pool *pgxpool.Pool, handler string, mailServer *circuit.Circuit) servic
 				What:  service.Count(uncertain, "mail") + " may have been sent or not.",
 				Means: "The connection broke after the mail was handed over. The service does not send it again.",
 				Do:    "Look for the mail at the provider, then mark it as sent or send it again.",
+			})
+		}
+		if failed > 0 {
+			causes = append(causes, service.Cause{
+				Code: "mail_failed", Station: station, Since: *failedSince, Command: "twinbox mail list --state failed",
+				What:  service.Count(failed, "mail") + " could not be sent.",
+				Means: "The mail server refused it for good, or each attempt failed. The service does not try again.",
+				Do:    "Follow the error. Then send the mail again, or mark it as sent to close it.",
 			})
 		}
 		return causes, nil

@@ -58,7 +58,12 @@ func TestWhyMailsWait(t *testing.T) {
 	require.Equal(t, "1 mail may have been sent or not.", uncertain.What)
 	require.Equal(t, "twinbox mail list --state uncertain", uncertain.Command)
 	require.False(t, uncertain.Stops)
-	_, err := b.pool.Exec(t.Context(), `update lease set state = 'done'`)
+	_, err := b.pool.Exec(t.Context(), `update lease set state = 'failed'`)
+	require.NoError(t, err)
+	failed := b.awaitCauses(t, mailServer, "mail_failed")[0]
+	require.Equal(t, "1 mail could not be sent.", failed.What)
+	require.Equal(t, uncertain.Since, failed.Since)
+	_, err = b.pool.Exec(t.Context(), `update lease set state = 'done'`)
 	require.NoError(t, err)
 	b.awaitCauses(t, mailServer)
 }

@@ -94,8 +94,8 @@ func TestMarkSentSaysSoLikeASender(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	mails := newMailList(b.pool, b.outbox)
-	uncertain := b.put(t, adminapi.Uncertain, 2)
-	result, err := mails.MarkSent(t.Context(), texts(uncertain...),
+	open := append(b.put(t, adminapi.Uncertain, 1), b.put(t, adminapi.Failed, 1)...)
+	result, err := mails.MarkSent(t.Context(), texts(open...),
 		audit.Change{By: "ada", Reason: "it is in the provider's log"})
 	require.NoError(t, err)
 	require.Equal(t, adminapi.Result{Count: 2}, result)
@@ -103,12 +103,24 @@ func TestMarkSentSaysSoLikeASender(t *testing.T) {
 		contract.VerificationEmailSent.Type))
 	items, err := mails.List(t.Context(), adminapi.MailQuery{State: "sent", Limit: 10})
 	require.NoError(t, err)
-	require.Equal(t, uncertain, listed(items))
+	require.Equal(t, open, listed(items))
 	require.NotNil(t, items[0].SentAt)
 	require.Equal(t, 2, b.count(t, `select count(*) from operator_action where verb = 'mark_sent' and kind = 'mail'`))
 	b.put(t, adminapi.Pending, 1)
 	b.start(t)
 	require.Len(t, b.awaitMail(t), 1, "a mail marked as sent is not sent")
+}
+
+func TestTheStoryOfAFailedMailHasItsError(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.put(t, adminapi.Failed, 1)[0].String()
+	_, err := b.pool.Exec(t.Context(), `update lease set error = 'submit mail: 550'`)
+	require.NoError(t, err)
+	story, err := newMailList(b.pool, b.outbox).Tell(t.Context(), id)
+	require.NoError(t, err)
+	require.Len(t, story.Steps, 2)
+	require.Equal(t, "attempts: 3; submit mail: 550", story.Steps[1].Detail)
 }
 
 func TestNothingIsAnnouncedAfterARollback(t *testing.T) {

@@ -39,6 +39,7 @@ var faults = map[string]func(t *testing.T, s *scene){
 	"dead letter":             deadLetter,
 	"version missing":         versionMissing,
 	"mail uncertain":          mailUncertain,
+	"mail failed":             mailFailed,
 	"scheduled event held":    scheduledEventHeld,
 	"partitions locked":       partitionsLocked,
 	"positions run out":       positionsRunOut,
@@ -258,6 +259,15 @@ func mailUncertain(t *testing.T, s *scene) {
 	s.begin(t)
 	s.signUpAs(t, "ada")
 	s.await(t, notificationService, "lease_rows", `"uncertain"`, positive)
+}
+
+func mailFailed(t *testing.T, s *scene) {
+	server := startPost(t)
+	server.isFull.Store(true)
+	s.settings = []string{"SMTP_ADDR=" + server.addr, "MAIL_MAX_ATTEMPTS=1"}
+	s.begin(t)
+	s.signUpAs(t, "ada")
+	s.await(t, notificationService, "lease_rows", `"failed"`, positive)
 }
 
 // An open session holds the key of an event that is due.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -98,11 +99,11 @@ func (l *MailList) Retry(ctx context.Context, ids []string, c audit.Change) (aud
 	})
 }
 
-// MarkSent marks uncertain mails as sent. The operator must know that the server took them.
+// MarkSent marks uncertain mails as sent, which the server took, and failed ones, which no one will send.
 func (l *MailList) MarkSent(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	result, err := l.settle(ctx, ids, c, settlement{
-		verb: "mark_sent", from: []adminapi.MailState{adminapi.Uncertain}, states: "uncertain",
-		to: adminapi.Sent,
+		verb: "mark_sent", from: []adminapi.MailState{adminapi.Uncertain, adminapi.Failed},
+		states: "uncertain or failed", to: adminapi.Sent,
 		change: func(ctx context.Context, tx pgx.Tx, events []string) error {
 			settled, err := lease.Settle(ctx, tx, l.Handler, events)
 			if err != nil || l.Sent == nil {
@@ -169,6 +170,7 @@ type mail struct {
 	ID, EventID, Key, Correlation string
 	State                         adminapi.MailState
 	Attempts                      int
+	Error                         string
 	CreatedAt, StateAt            time.Time
 }
 
@@ -176,7 +178,7 @@ const (
 	// Only the lease knows when a mail was claimed: an open one is in its state now.
 	selectMail = `
 select mail.id::text, mail.event_id, mail.user_id::text, mail.correlation_id, ` + stateOf + `, lease.attempts,
-    mail.created_at, coalesce(lease.ended_at, clock_timestamp())`
+    coalesce(lease.error, ''), mail.created_at, coalesce(lease.ended_at, clock_timestamp())`
 	lockedByID = `where mail.id = any($2::text[]::uuid[]) order by mail.id for update of lease`
 	byAnyID    = `where mail.id = $2 or mail.user_id = $2 or mail.event_id = $3 order by mail.id limit 1000`
 )
@@ -207,7 +209,8 @@ func (l *MailList) Tell(ctx context.Context, id string) (told adminapi.Story, er
 		told.Related = append(told.Related, m.EventID)
 		told.Steps = append(told.Steps, m.step(m.CreatedAt, adminapi.Owed, ""))
 		if m.State != adminapi.Pending || m.Attempts > 0 {
-			told.Steps = append(told.Steps, m.step(m.StateAt, string(m.State), fmt.Sprintf("attempts: %d", m.Attempts)))
+			detail := strings.TrimSuffix(fmt.Sprintf("attempts: %d; %s", m.Attempts, m.Error), "; ")
+			told.Steps = append(told.Steps, m.step(m.StateAt, string(m.State), detail))
 		}
 		actions, err := audit.Of(ctx, l.Pool, "mail", m.ID)
 		if err != nil {

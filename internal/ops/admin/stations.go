@@ -54,7 +54,7 @@ func (s handlers) stationsOf(found figures) (all []adminapi.Station) {
 		all = append(all, adminapi.Station{
 			Kind: "mail", Name: handler, Passed: orZero(of.sum("lease_attempts_total")),
 			Waiting:     of.having("state", "pending", "claimed", "submitting").sum("lease_rows"),
-			ForOperator: of.having("state", "uncertain").sum("lease_rows"),
+			ForOperator: of.having("state", "uncertain", "failed").sum("lease_rows"),
 			AgeSeconds:  of.having("state", "pending").sum("lease_oldest_seconds"),
 		})
 	}

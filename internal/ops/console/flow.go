@@ -286,7 +286,8 @@ type effect struct{ Service, Means string }
 var remedies = map[string]struct{ verb, page string }{
 	"consumer_paused": {"resume-consumer", ""}, "relay_paused": {"resume-relay", ""}, "keys_parked": {"release", ""},
 	"dead_letters": {"replay", "/dead-letters"}, "waits_for_gap": {"", "/dead-letters"},
-	"mail_uncertain": {"", "/mails?state=uncertain"}, "database_went_back": {"", "/lost"},
+	"mail_uncertain": {"", "/mails?state=uncertain"}, "mail_failed": {"", "/mails?state=failed"},
+	"database_went_back": {"", "/lost"},
 }
 
 // The worst is first in each service. A server that several services miss is one cause.

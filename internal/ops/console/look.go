@@ -105,7 +105,7 @@ func (c *Console) showMails(r *http.Request) (content, error) {
 		})
 	return content{"mails", "Mails", map[string]any{
 		"State": string(state), "Answers": found,
-		"States": []string{"uncertain", "failed", "skipped", "pending", "claimed", "submitting", "sent"},
+		"States": []string{"open", "uncertain", "failed", "skipped", "pending", "claimed", "submitting", "sent"},
 	}}, nil
 }
 

@@ -699,7 +699,7 @@ type Station struct {
 	// AgeSeconds How long the first of them has waited.
 	AgeSeconds *float64 `json:"age_seconds,omitempty"`
 
-	// ForOperator How many wait for an operator: dead letters, uncertain mails, parked keys.
+	// ForOperator How many wait for an operator: dead letters, uncertain and failed mails, parked keys.
 	ForOperator *float64 `json:"for_operator,omitempty"`
 
 	// Kind `http`, `outbox`, `relay`, `topic`, `inbox` or `mail`.

@@ -22,7 +22,7 @@ type Action struct {
 	Reason  string            `json:"reason"`
 	Before  string            `json:"before"`
 	After   string            `json:"after"`
-	Count   int64             `json:"count"`            // 0 means 1; of many things, Subject is empty
+	Count   int64             `json:"count"`            // of things; if it is not 1, Subject is empty
 	Detail  map[string]string `json:"detail,omitempty"` // no payload, no address
 }
 
@@ -47,7 +47,7 @@ func Record(ctx context.Context, tx pgx.Tx, actions ...Action) error {
 			return ErrIncomplete
 		}
 		batch.Queue(insertAction,
-			a.By, a.Verb, a.Kind, a.Subject, a.Reason, a.Before, a.After, max(a.Count, 1), a.Detail)
+			a.By, a.Verb, a.Kind, a.Subject, a.Reason, a.Before, a.After, a.Count, a.Detail)
 	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("insert audit rows: %w", err)

@@ -24,7 +24,8 @@ func (c Change) Action(verb, kind, subject, before, after string) Action {
 		detail[DetailDeed] = c.Deed
 	}
 	return Action{
-		By: c.By, Reason: c.Reason, Verb: verb, Kind: kind, Subject: subject, Before: before, After: after, Detail: detail,
+		By: c.By, Reason: c.Reason, Verb: verb, Kind: kind, Subject: subject, Before: before, After: after, Count: 1,
+		Detail: detail,
 	}
 }
 
@@ -46,7 +47,7 @@ var errDryRun = errors.New("dry run")
 func (c Change) Make(ctx context.Context, db Beginner, change func(tx pgx.Tx) (Action, error)) error {
 	return c.MakeMany(ctx, db, func(tx pgx.Tx) ([]Action, error) {
 		action, err := change(tx)
-		action.By, action.Reason = c.By, c.Reason
+		action.By, action.Reason, action.Count = c.By, c.Reason, 1
 		return []Action{action}, err
 	})
 }

@@ -167,6 +167,7 @@ func TestRepublishStreamsAndIsAudited(t *testing.T) {
 	actions := read[adminapi.Actions](t, b, "audit", adminapi.AuditQuery{Kind: "outbox"})
 	require.Len(t, actions.Items, 2)
 	require.Equal(t, "started", actions.Items[0].After)
+	require.Zero(t, actions.Items[0].Count)
 	require.Equal(t, "done", actions.Items[1].After)
 	require.EqualValues(t, 2, actions.Items[1].Count)
 	require.Equal(t, "ada", actions.Items[1].By)
@@ -176,6 +177,8 @@ func TestRepublishStreamsAndIsAudited(t *testing.T) {
 	rows, err := audit.Find(t.Context(), b.pool, audit.Filter{Kind: "outbox", Limit: 1})
 	require.NoError(t, err)
 	require.Equal(t, "failed", rows[0].After)
+	require.Zero(t, rows[0].Count)
+	require.Equal(t, map[string]string{"outcome": "failed", "code": "unknown"}, rows[0].Detail)
 }
 
 func TestALongOperationOutlivesTheReadTimeout(t *testing.T) {

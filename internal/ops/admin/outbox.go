@@ -15,6 +15,7 @@ import (
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
@@ -172,6 +173,7 @@ func (s handlers) republish(
 		return audit.Result{}, invalid("to", "is below from")
 	}
 	row := change.Action("republish", kindOutbox, "", "", "started")
+	row.Count = 0
 	if !change.DryRun {
 		if err := s.record(ctx, row); err != nil {
 			return audit.Result{}, err
@@ -185,6 +187,7 @@ func (s handlers) republish(
 	row.Before, row.After, row.Count = row.After, "done", result.Count
 	if err != nil {
 		row.After = "failed"
+		row.Detail["outcome"], row.Detail["code"] = row.After, failure.Examine(err).Code
 	}
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), shortTimeout)
 	defer cancel()

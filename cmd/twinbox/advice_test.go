@@ -37,6 +37,8 @@ func TestTheNextStepOfALetter(t *testing.T) {
 		"edited":              {edited, "twinbox dlq replay customer/1"},
 		"too old":             {waiting(permanent, inbox.CodeTooOld), "find out whether it was applied"},
 		"content":             {waiting(permanent, "schema_violation"), "twinbox dlq edit customer/1 and replay it"},
+		"no id":               {waiting(permanent, "missing_id"), "twinbox dlq edit customer/1 --header ce_id=NEW_ID and"},
+		"a used id":           {waiting(permanent, inbox.CodeConflict), "ask for the event under a new id; twinbox dlq"},
 		"refused by the code": {waiting(permanent, inbox.CodeHandlerFailed), "when the cause is gone, twinbox dlq replay"},
 		"an outage":           {waiting(string(failure.Transient), "timeout"), "when the cause is gone, twinbox dlq replay"},
 	} {
@@ -67,10 +69,12 @@ func TestALetterAsPeopleReadIt(t *testing.T) {
 		return at(t, customer, "", append([]string{"dlq", "show", "7"}, args...)...).stdout
 	}
 	text := shown(`{"id":7,"state":"waiting","replays":2,"edited_by":"ada","edited_at":"1970-01-01T00:00:00Z",
-		"payload":"` + base64.StdEncoding.EncodeToString([]byte("\x1b[2J{}")) + `","error":"line\nbreak","code":"c"}`)
+		"payload":"` + base64.StdEncoding.EncodeToString([]byte("\x1b[2J{}")) + `","error":"line\nbreak","code":"c",
+		"headers":[{"name":"ce_type","value":"dC52MQ=="}]}`)
 	require.NotContains(t, text, "\x1b", "a payload does not steer the terminal")
 	require.Contains(t, text, "id         customer/7\n")
 	require.Contains(t, text, "payload    ?[2J{}\n")
+	require.Contains(t, text, "header     ce_type=t.v1\n")
 	require.Contains(t, text, "replays    2\n")
 	require.Contains(t, text, "edited     1970-01-01T00:00:00Z\neditor     ada\n")
 	require.Contains(t, text, "error      line?break\n")

@@ -145,7 +145,7 @@ func (w *world) produce(t *testing.T, events ...event.Event) {
 func userEvent(d event.Declaration, user string, version int64, payload string) event.Event {
 	return event.Event{
 		ID: uuid.Must(uuid.NewV7()).String(), Source: d.Source, Type: d.Type, DataSchema: d.DataSchema, Key: user,
-		Time: time.Now().UTC(), Version: version, Data: []byte(payload),
+		Time: time.Now().UTC().Truncate(time.Second), Version: version, Data: []byte(payload),
 	}
 }
 

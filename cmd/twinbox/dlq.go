@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -90,7 +91,7 @@ func (c *dlqList) Run(ctx context.Context, to *streams, services []*client.Servi
 
 type dlqShow struct {
 	ID      string `arg:"" help:"The dead letter, such as customer/17." names:"dlq list --each: ref"`
-	Payload bool   `help:"Show the payload too, which holds personal data." env:"-"`
+	Payload bool   `help:"Show the payload and the record's headers too, which may hold personal data." env:"-"`
 }
 
 const shownColumns = "id ref, consumer consumer, event event_id, type type, key key, version version, " +
@@ -116,6 +117,9 @@ func (c *dlqShow) Run(ctx context.Context, to *streams, services []*client.Servi
 		if value := lines[1][i]; value != "-" && value != "0" {
 			to.say("%-10s %s", name, value)
 		}
+	}
+	for _, h := range letter.items("headers") {
+		to.say("%-10s %s=%s", "header", printable(h.text("name")), printable(string(h.bytes("value"))))
 	}
 	for _, done := range history {
 		to.say("%-10s %s %s by %s: %s", "history", show(done, "at", "time", true), show(done, "verb", "deed", true),
@@ -147,6 +151,15 @@ func stateOf(l item, state string) string {
 	return state
 }
 
+// cures has a header for each code of a record that lacks it.
+var cures = map[string]string{
+	string(event.CodeMissingID): "ce_id=NEW_ID", string(event.CodeInvalidID): "ce_id=NEW_ID",
+	string(event.CodeMissingType): "ce_type=TYPE", string(event.CodeMissingSource): "ce_source=SOURCE",
+	string(event.CodeMissingKey): "ce_subject=KEY", string(event.CodeKeyMismatch): "ce_subject=KEY",
+	string(event.CodeInvalidTime): "ce_time=TIME", string(event.CodeInvalidVersion): "ce_aggregateversion=N",
+	inbox.CodeNoVersion: "ce_aggregateversion=N", string(event.CodeUnsupportedSpec): "ce_specversion=" + event.SpecVersion,
+}
+
 // nextStep is the advice for a dead letter that waits.
 func nextStep(l item, ref string) string {
 	code := l.text("code")
@@ -165,6 +178,10 @@ func nextStep(l item, ref string) string {
 		return "twinbox dlq replay " + ref
 	case code == inbox.CodeTooOld:
 		return "find out whether it was applied; then discard it, or replay it with --force"
+	case cures[code] != "":
+		return fmt.Sprintf("twinbox dlq edit %s --header %s and replay it, or twinbox dlq discard %s", ref, cures[code], ref)
+	case code == inbox.CodeConflict:
+		return "ask for the event under a new id; twinbox dlq discard " + ref
 	case l.text("class") == string(failure.Permanent) && code != inbox.CodeHandlerFailed:
 		return fmt.Sprintf("twinbox dlq edit %s and replay it, or twinbox dlq discard %s", ref, ref)
 	}

@@ -120,7 +120,7 @@ func (e *Event) check(m *message.Message) error {
 	case spec == "":
 		return &ContractError{CodeUnsupportedSpec, "no ce_specversion: the record is not a CloudEvent in binary mode"}
 	case spec != SpecVersion:
-		return &ContractError{CodeUnsupportedSpec, fmt.Sprintf("%q, want %q", spec, SpecVersion)}
+		return &ContractError{CodeUnsupportedSpec, fmt.Sprintf("ce_specversion is %q, want %q", spec, SpecVersion)}
 	case !isText(e.Type) || !isText(e.Source) || !isText(e.Key) || !isText(e.DataSchema):
 		return &ContractError{CodeInvalidHeader, "ce_type, ce_source, ce_subject or ce_dataschema is not text"}
 	case e.Type == "":

@@ -12,7 +12,7 @@ import (
 
 // Commands are the subcommands. A change has the tags of an effect; listings have their rows below.
 type Commands struct {
-	Status   Listing          `cmd:"" help:"Why each service waits, or that all is well."`
+	Status   statusCommand    `cmd:"" help:"Why each service waits, or that all is well."`
 	Verify   verifyCommand    `cmd:"" alone:"" help:"Whether anything is lost, doubled, altered, invented or reordered between outbox, Kafka and inbox."`
 	Trace    traceCommand     `cmd:"" help:"The story of one user, event, request or mail, through all services, in the order of time."`
 	DLQ      dlqCommands      `cmd:"" name:"dlq" help:"Operate the dead letters: events that a consumer could not handle."`

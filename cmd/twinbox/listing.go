@@ -55,6 +55,7 @@ type question struct {
 	all     bool   // it asks for every page, up to the limit if there is one
 	tail    bool   // older pages follow newer ones
 	example item   // what completion asks
+	add     func(service string, answer item)
 }
 
 func (q question) show(ctx context.Context, to *streams, services []*client.Service, asked item) error {
@@ -70,6 +71,9 @@ func (q question) ask(ctx context.Context, services []*client.Service, asked ite
 		answer, err := q.read(ctx, s, asked)
 		if err == nil {
 			answer["service"] = s.Name
+			if q.add != nil {
+				q.add(s.Name, answer)
+			}
 			nameLetters(s.Name, answer)
 			for _, v := range q.views {
 				for _, i := range answer.items(v.of) {

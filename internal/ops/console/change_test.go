@@ -233,7 +233,7 @@ func TestPagesShowTextAsText(t *testing.T) {
 		`"class":X,"code":X,"error":X,"attempts":1,"first_failed_at":"2026-01-02T03:04:05Z",` +
 		`"failed_at":"2026-01-02T03:04:05Z",` +
 		`"state":"waiting","holds":true,"replays":1,"outcome":X,"bytes":3,"edited_by":X,"payload":"PHNjcmlwdD4=",` +
-		`"edited_payload":"PGltZyBzcmM9eD4="}`
+		`"edited_payload":"PGltZyBzcmM9eD4=","headers":[{"name":X,"value":"PHNjcmlwdD4="}]}`
 	action := `{"id":1,"at":"2026-01-02T03:04:05Z","by":X,"verb":X,"kind":X,"subject":X,"reason":X,` +
 		`"before":X,"after":X,"count":1}`
 	for path, answer := range map[string]string{
@@ -271,6 +271,16 @@ func TestPagesShowTextAsText(t *testing.T) {
 	status, body := b.get(t, "/dead-letters/"+url.PathEscape(hostile)+"/1")
 	require.Equal(t, http.StatusNotFound, status)
 	requireHarmless(t, body)
+}
+
+func TestASettledLetterHoldsNoEvent(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil).signIn(t)
+	b.stub.set("/admin/v1/dead-letters/show", `{"letter":{"id":7,"state":"discarded","holds":true},"history":[
+		{"by":"ada","verb":"replay","reason":"r","detail":{"outcome":"failed","code":"profile_missing"}}]}`)
+	_, page := b.get(t, "/dead-letters/customer/7")
+	require.NotContains(t, page, "park behind this one")
+	require.Contains(t, page, "<b>replay (failed: profile_missing)</b> by ada")
 }
 
 func TestNoAnswerIsNoAllClear(t *testing.T) {

@@ -326,15 +326,20 @@ func (f *flow) causes(now time.Time, found verify.Report) (all []cause) {
 			}
 		}
 		if verdict := found[w.Name]; verdict != nil && !verdict.Clean() {
-			add(w.Name, adminapi.Stopped, service.Cause{
-				Code: "verification_failed", What: "The last verification found " + verdict.Summary() + ".", Since: verdict.At,
-				Means: "Events may be lost, doubled, altered or out of order.", Do: "Verify again, and follow the findings.",
-				Command: "twinbox verify",
-			})
+			add(w.Name, adminapi.Stopped, CauseOf(verdict))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b cause) int { return rank(a.State) - rank(b.State) })
 	return all
+}
+
+// CauseOf returns the cause of a verdict with findings.
+func CauseOf(verdict *verify.Verdict) service.Cause {
+	return service.Cause{
+		Code: "verification_failed", What: "The last verification found " + verdict.Summary() + ".", Since: verdict.At,
+		Means: "Events may be lost, doubled, altered or out of order.", Do: "Verify again, and follow the findings.",
+		Command: "twinbox verify",
+	}
 }
 
 func stateOf(c service.Cause) adminapi.StationState {

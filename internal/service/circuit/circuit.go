@@ -141,7 +141,7 @@ func (c *Circuit) conclude(ctx context.Context, err error) {
 		if c.cfg.OnUp != nil {
 			c.cfg.OnUp()
 		}
-		log.InfoContext(ctx, "dependency is back", "after", time.Since(before.Since).Round(time.Millisecond))
+		log.WarnContext(ctx, "dependency is back", "after", time.Since(before.Since).Round(time.Millisecond))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,7 +31,8 @@ func (h *stack) summaryRows() (rows [][2]string) {
 			rows = append(rows, [2]string{title(name) + " API", "http://" + Reachable(api) + "/openapi.json"})
 		}
 	}
-	rows = append(rows, [2]string{"Mailbox", "http://" + h.at.Mailbox})
+	rows = append(rows, [2]string{"Mailbox", "http://" + h.at.Mailbox},
+		[2]string{"", "refuses refuse...@, and hangs up on uncertain...@"})
 	for _, name := range h.at.Names {
 		rows = append(rows, [2]string{title(name) + " admin", "http://" + Reachable(h.at.Services[name].Admin) + "/readyz"})
 	}

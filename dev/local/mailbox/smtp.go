@@ -3,6 +3,7 @@ package mailbox
 import (
 	"io"
 	"log"
+	"strings"
 	"time"
 
 	"github.com/emersion/go-smtp"
@@ -14,8 +15,8 @@ const (
 )
 
 func (m *Mailbox) newSMTP() *smtp.Server {
-	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) {
-		return &session{mailbox: m}, nil
+	server := smtp.NewServer(smtp.BackendFunc(func(conn *smtp.Conn) (smtp.Session, error) {
+		return &session{mailbox: m, conn: conn}, nil
 	}))
 	server.Domain = "localhost"
 	server.MaxMessageBytes = maxMessageBytes
@@ -28,6 +29,7 @@ func (m *Mailbox) newSMTP() *smtp.Server {
 
 type session struct {
 	mailbox *Mailbox
+	conn    *smtp.Conn
 	from    string
 	to      []string
 }
@@ -37,7 +39,16 @@ func (s *session) Mail(from string, _ *smtp.MailOptions) error {
 	return nil
 }
 
+// The beginnings of addresses with which people try out an outcome.
+const (
+	refuse    = "refuse"    // no such mailbox
+	uncertain = "uncertain" // the mail is taken, and the connection ends without an answer
+)
+
 func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
+	if strings.HasPrefix(to, refuse) {
+		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such mailbox"}
+	}
 	s.to = append(s.to, to)
 	return nil
 }
@@ -48,6 +59,9 @@ func (s *session) Data(r io.Reader) error {
 		return err
 	}
 	s.mailbox.keep(s.from, s.to, raw)
+	if strings.HasPrefix(s.to[0], uncertain) {
+		return s.conn.Conn().Close()
+	}
 	return nil
 }
 

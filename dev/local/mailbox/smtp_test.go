@@ -16,3 +16,12 @@ func TestTooLarge(t *testing.T) {
 	require.Error(t, err)
 	require.Empty(t, m.Messages())
 }
+
+func TestAddressesThatAreTriedOut(t *testing.T) {
+	t.Parallel()
+	m := start(t, mailbox.Config{})
+	require.ErrorContains(t, send(t, m, welcome, "refuse@example.org"), "no such mailbox")
+	require.Empty(t, m.Messages())
+	require.Error(t, send(t, m, welcome, "uncertain@example.org"))
+	require.Len(t, m.Messages(), 1, "the server has it")
+}

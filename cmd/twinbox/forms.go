@@ -72,7 +72,7 @@ var composed = map[string]func(of item, text string) string{
 	"place":   func(of item, text string) string { return of.text("service") + "@" + text },
 	"waiting": waitingOf,
 	"deed":    deedOf,
-	"who":     func(of item, text string) string { return cmp.Or(of.text("consumer"), text) },
+	"who":     whoOf,
 	"outcome": func(of item, text string) string { return strings.TrimSuffix(text+", "+of.text("cause"), ", ") },
 	"where":   whereOf,
 	"detail":  detailOf,
@@ -113,6 +113,14 @@ func deedOf(of item, text string) string {
 		return text + " (" + after + ")"
 	}
 	return text
+}
+
+// A record is of its topic, whichever service read it first.
+func whoOf(of item, text string) string {
+	if of.text("station") == "record" {
+		return of.text("topic")
+	}
+	return cmp.Or(of.text("consumer"), text)
 }
 
 func whereOf(of item, _ string) string {

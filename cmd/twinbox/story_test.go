@@ -68,6 +68,7 @@ func TestTraceJoinsWhatTheServicesKnow(t *testing.T) {
 	seen := at(t, customer, notification, "trace", "user")
 	require.Zero(t, seen.code, seen.stderr)
 	require.Contains(t, seen.stdout, "notification.users")
+	require.Regexp(t, `record +t `, seen.stdout)
 
 	unknown := at(t, customer, notification, "trace", "caused", "--json")
 	require.Zero(t, unknown.code)

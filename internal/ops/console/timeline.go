@@ -82,7 +82,7 @@ func pictureOf(told []adminapi.StoryStep) *picture {
 }
 
 func placeOf(s step) string {
-	return cmp.Or(s.Consumer, s.Service) + " " + strings.ReplaceAll(string(s.Station), "_", " ")
+	return s.Who() + " " + strings.ReplaceAll(string(s.Station), "_", " ")
 }
 
 var badOutcomes = map[adminapi.StationState][]string{

@@ -100,3 +100,11 @@ func same(a, b StoryStep) bool {
 	return a.Service == b.Service && a.Consumer == b.Consumer && a.EventID == b.EventID && a.Subject == b.Subject &&
 		a.Outcome == b.Outcome && a.At.Equal(b.At)
 }
+
+// Who returns the consumer or the service of the step. A record is of its topic, whichever service read it first.
+func (s StoryStep) Who() string {
+	if s.Station == StoryStepStationRecord {
+		return s.Topic
+	}
+	return cmp.Or(s.Consumer, s.Service)
+}

@@ -131,7 +131,8 @@ func TestValidateNamesThePlaces(t *testing.T) {
 	t.Parallel()
 	data := `{"user_id":7,"email":"x","name":"Ada"}`
 	err := load(t).Validate(registered(data))
-	require.EqualError(t, err, "check event: schema_violation: /email format, /registered_at required, /user_id type")
+	require.EqualError(t, err, "check event: schema_violation: /email has the wrong format, /registered_at is missing, "+
+		"/user_id has the wrong type")
 }
 
 func TestDecodeRefusesWhatDoesNotFitTheStruct(t *testing.T) {

@@ -205,15 +205,19 @@ func describe(err error) string {
 	return strings.Join(places, ", ")
 }
 
+var brokenKeywords = map[string]string{"type": "has the wrong type", "format": "has the wrong format"}
+
 func placesOf(e *jsonschema.ValidationError) (places []string) {
 	if missing, is := e.ErrorKind.(*kind.Required); is {
 		for _, name := range missing.Missing {
-			places = append(places, "/"+strings.Join(append(slices.Clone(e.InstanceLocation), name), "/")+" required")
+			places = append(places, "/"+strings.Join(append(slices.Clone(e.InstanceLocation), name), "/")+" is missing")
 		}
 		return places
 	}
 	if len(e.Causes) == 0 {
-		return []string{"/" + strings.Join(e.InstanceLocation, "/") + " " + strings.Join(e.ErrorKind.KeywordPath(), "/")}
+		keyword := strings.Join(e.ErrorKind.KeywordPath(), "/")
+		fault := cmp.Or(brokenKeywords[keyword], "breaks "+keyword)
+		return []string{"/" + strings.Join(e.InstanceLocation, "/") + " " + fault}
 	}
 	for _, cause := range e.Causes {
 		places = append(places, placesOf(cause)...)

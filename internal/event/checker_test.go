@@ -63,7 +63,7 @@ func TestThePayloadsOwnRules(t *testing.T) {
 		"fits":                {newEvent("order", "/shop", `{"order":"7","total":1}`), ""},
 		"imported":            {newEvent("order", "/import", `{"order":"7","total":1}`), ""},
 		"without rules":       {newEvent("plain", "/till", `{"total":0}`), ""},
-		"breaks the schema":   {newEvent("plain", "/till", `{"total":"1"}`), "schema_violation: /total type"},
+		"breaks the schema":   {newEvent("plain", "/till", `{"total":"1"}`), "schema_violation: /total has the wrong type"},
 		"breaks a rule":       {newEvent("order", "/shop", `{"order":"7","total":0}`), "schema_violation: total: is nothing"},
 		"breaks a coded rule": {newEvent("order", "/shop", `{"order":"7","total":-1}`), "debt: total: is below nothing"},
 		"another aggregate": {
@@ -105,13 +105,13 @@ func TestNumbersBeyondAllLimits(t *testing.T) {
 		"additionalProperties":{"type":"array","items":{"type":"number","minimum":0}}}`)}}, declared.Declaration)
 	require.NoError(t, err)
 	for payload, want := range map[string]string{
-		`{"amount":1e2000000000}`:                 "schema_violation: /amount maximum",
+		`{"amount":1e2000000000}`:                 "schema_violation: /amount breaks maximum",
 		`{"amount":-1e2000000000}`:                `invalid_json: the payload does not decode`,
 		`{"amount":1e-2000000000}`:                "",
 		`{"amount":1E+0002}`:                      "",
 		`{"amount":1e2,"more":[1e2000000000]}`:    "",
-		`{"amount":1e2,"more":[[-1e2000000000]]}`: "schema_violation: /more/0 type",
-		`{"amount":1e2,"more":[-1e2000000000]}`:   "schema_violation: /more/0 minimum",
+		`{"amount":1e2,"more":[[-1e2000000000]]}`: "schema_violation: /more/0 has the wrong type",
+		`{"amount":1e2,"more":[-1e2000000000]}`:   "schema_violation: /more/0 breaks minimum",
 	} {
 		err := c.Validate(event.Event{Type: "price", Data: []byte(payload)})
 		if want == "" {

@@ -75,7 +75,7 @@ type Group struct {
 const selectGroups = `
 select g.consumer, g.code, g.event_type, g.letters, g.keys, g.oldest, g.newest, left(l.error, 1000), g.example
 from (
-    select consumer, code, event_type, count(*) as letters, count(distinct key) as keys,
+    select consumer, code, event_type, count(*) as letters, count(distinct nullif(key, '')) as keys,
         min(first_failed_at) as oldest, max(failed_at) as newest, max(id) as example
     from public.dead_letter where %[1]s
     group by consumer, code, event_type

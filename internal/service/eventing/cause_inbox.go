@@ -121,8 +121,9 @@ func (n *Node) consumersPaused(context.Context) (causes []service.Cause, _ error
 		if p, is := paused[c.Name]; is {
 			causes = append(causes, service.Cause{
 				Code: "consumer_paused", Station: service.StationInbox + c.Name, Since: p.Since, Stops: true,
-				What:  fmt.Sprintf("%s paused %s: %s.", p.By, c.Name, p.Reason),
-				Means: "Its events wait until it is resumed. Nothing is lost.", Do: "Resume it when the reason is gone.",
+				What:    fmt.Sprintf("%s paused %s: %s.", p.By, c.Name, p.Reason),
+				Means:   "Its events wait until it is resumed (twinbox inbox stats counts them). Nothing is lost.",
+				Do:      "Resume it when the reason is gone.",
 				Command: "twinbox consumer resume " + c.Name,
 			})
 		}
@@ -132,7 +133,7 @@ func (n *Node) consumersPaused(context.Context) (causes []service.Cause, _ error
 
 // Parked events wait for others, and a gap has a cause of its own.
 const selectDead = `
-select consumer, count(*) filter (where died), count(distinct key) filter (where died),
+select consumer, count(*) filter (where died), count(distinct nullif(key, '')) filter (where died),
     count(*) filter (where not died), min(first_failed_at) filter (where died),
     mode() within group (order by code) filter (where died), coalesce(max(left(error, 1000)) filter (where died), '')
 from (select consumer, key, error, code, first_failed_at, code <> '` + inbox.CodeParked + `' as died
@@ -151,8 +152,16 @@ func (n *Node) deadLetters(ctx context.Context) ([]service.Cause, error) {
 		var dead, keys, behind int64
 		err := row.Scan(&consumer, &dead, &keys, &behind, &c.Since, &reason, &c.Details)
 		c.Station = service.StationInbox + consumer
-		c.What = fmt.Sprintf("%s has %s of %s, most often %s",
-			consumer, service.Count(dead, "dead letter"), service.Count(keys, "key"), reason)
+		c.What = consumer + " has " + service.Count(dead, "dead letter")
+		if keys > 0 {
+			c.What += " of " + service.Count(keys, "key")
+		}
+		if dead > 1 {
+			reason = ", most often " + reason
+		} else {
+			reason = ": " + reason
+		}
+		c.What += reason
 		if behind > 0 {
 			c.What += "; " + service.Waits(behind, "event") + " behind"
 		}

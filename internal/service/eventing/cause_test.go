@@ -348,7 +348,7 @@ func TestCauseDeadLetters(t *testing.T) {
 	s := newTrouble(t)
 	s.handle = func(context.Context, pinged) error { return inbox.Permanent(errors.New("a name that is none")) }
 	instances := []*bundle{s.instance(t), s.instance(t)}
-	const one = `test\.repeated has 1 dead letter of 1 key, most often handler_failed`
+	const one = `test\.repeated has 1 dead letter of 1 key: handler_failed`
 	s.send(t, 1)
 	c := instances[0].awaitCause(t, "dead_letters", one+`\.`)
 	require.Contains(t, c.Details, "a name that is none")

@@ -62,7 +62,7 @@ func TestOneStoryByItsIDs(t *testing.T) {
 		"record read user-registered",
 		"inbox customer.profile applied user-registered",
 		"inbox notification.users applied user-registered",
-		"mail notification owed",
+		"mail notification pending",
 		"outbox notification published verification-email-sent",
 		"mail notification sent",
 		"record read verification-email-sent",

@@ -207,9 +207,15 @@ func (l *MailList) Tell(ctx context.Context, id string) (told adminapi.Story, er
 			told.Kind = adminapi.StoryKindMail
 		}
 		told.Related = append(told.Related, m.EventID)
-		told.Steps = append(told.Steps, m.step(m.CreatedAt, adminapi.Owed, ""))
-		if m.State != adminapi.Pending || m.Attempts > 0 {
-			detail := strings.TrimSuffix(fmt.Sprintf("attempts: %d; %s", m.Attempts, m.Error), "; ")
+		owed, detail := m.step(m.CreatedAt, adminapi.Owed, ""), ""
+		if m.Attempts > 0 {
+			detail = strings.TrimSuffix(fmt.Sprintf("attempts: %d; %s", m.Attempts, m.Error), "; ")
+		}
+		if m.State == adminapi.Pending {
+			owed.Detail = detail
+		}
+		told.Steps = append(told.Steps, owed)
+		if m.State != adminapi.Pending {
 			told.Steps = append(told.Steps, m.step(m.StateAt, string(m.State), detail))
 		}
 		actions, err := audit.Of(ctx, l.Pool, "mail", m.ID)

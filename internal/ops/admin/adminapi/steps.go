@@ -14,7 +14,7 @@ var stations = []StoryStepStation{
 }
 
 // Owed is the outcome of the step at which a mail became due.
-const Owed = "owed"
+const Owed = string(Pending)
 
 func station(s StoryStep) int { return slices.Index(stations, s.Station) }
 

@@ -64,7 +64,7 @@ func (c *verifyCommand) Run(ctx context.Context, to *streams, at *Connection) er
 				Service: s, Kafka: settings.Client("twinbox"), Since: c.Since.Time,
 				Progress: func(read int64) { show(read, 0) },
 				Suspected: func(n int) {
-					to.warn("%s: %d things look wrong and are looked at again after a pause", s.Name, n)
+					to.warn("%s: %d things look wrong and are looked at again after %s", s.Name, n, s.Pause)
 				},
 			}
 		})

@@ -111,7 +111,8 @@ func (c *check) result() CheckResult {
 	case isDown && down.Name != c.name:
 		result.Status, result.Reason = StatusWaiting, "for "+down.Name
 	case err != nil:
-		result.Status, result.Reason = StatusFailing, failure.Brief(strings.Join(strings.Fields(err.Error()), " "))
+		reason := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), c.name+" ")
+		result.Status, result.Reason = StatusFailing, failure.Brief(reason)
 	}
 	return result
 }

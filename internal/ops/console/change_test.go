@@ -316,7 +316,7 @@ func TestFindLeadsToALetterOrAStory(t *testing.T) {
 	b := setup(t, nil).signIn(t)
 	b.browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	for id, page := range map[string]string{
-		"customer/17": "/dead-letters/customer/17", "a/b/17": "/events/a%2Fb%2F17", "019ab": "/events/019ab",
+		"customer/17": "/dead-letters/customer/17", "a/b/17": "/events/a%2Fb%2F17", " 019ab\n": "/events/019ab",
 	} {
 		address := b.url + "/find?id=" + url.QueryEscape(id)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)

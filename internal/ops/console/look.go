@@ -152,7 +152,7 @@ func (c *Console) showStory(r *http.Request) (content, error) {
 }
 
 func find(w http.ResponseWriter, r *http.Request) {
-	id := r.URL.Query().Get("id")
+	id := strings.TrimSpace(r.URL.Query().Get("id"))
 	page := "/events/" + url.PathEscape(id)
 	service, number, _ := strings.Cut(id, "/")
 	if _, err := strconv.ParseUint(number, 10, 63); err == nil {

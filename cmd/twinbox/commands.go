@@ -45,7 +45,8 @@ type dlqCommands struct {
 type mailCommands struct {
 	List     mailList   `cmd:"" aliases:"ls" help:"The mails that wait for an operator's decision: uncertain and failed ones."`
 	Retry    mailChange `cmd:"" post:"/admin/v1/mails/retry" done:"Put back" would:"put back" thing:"mail" help:"Send uncertain or failed mails again. An uncertain one may then arrive twice."`
-	MarkSent mailChange `cmd:"" post:"/admin/v1/mails/mark-sent" done:"Marked" would:"mark" thing:"mail" after:" as sent" help:"Settle uncertain mails that arrived, and failed ones that no one will send."`
+	MarkSent mailChange `cmd:"" post:"/admin/v1/mails/mark-sent" done:"Marked" would:"mark" thing:"mail" after:" as sent" help:"Settle uncertain mails of which you know that they arrived."`
+	Skip     mailChange `cmd:"" post:"/admin/v1/mails/skip" done:"Skipped" would:"skip" thing:"mail" help:"Give up failed mails: the service does not send them."`
 }
 
 type mailList struct {

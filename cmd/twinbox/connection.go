@@ -63,12 +63,15 @@ func (o *Connection) started() (client.Operators, error) {
 	return at, err
 }
 
+// isGiven reports whether addresses are given: then the folder is not asked.
+func (o *Connection) isGiven() bool { return len(o.given())+len(o.Admin) > 0 }
+
 // asked also warns of the tree's services whose addresses are not given where others are.
 func (o *Connection) asked(to *streams) ([]*client.Service, error) {
 	given := o.given()
 	maps.Copy(given, o.Admin)
 	for _, name := range serviceNames {
-		if len(given) > 0 && given[name] == "" && o.Service == "" {
+		if o.isGiven() && given[name] == "" && o.Service == "" {
 			to.warn("%s is not asked: give its address too, --admin %[1]s=HOST:PORT", name)
 		}
 	}

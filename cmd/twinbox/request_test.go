@@ -95,6 +95,9 @@ func TestWhatTheServiceIsAsked(t *testing.T) {
 			[]string{"mail", "mark-sent", anID, "--by", "ada"},
 			recorded{"mails/mark-sent", `{` + dry + `,"ids":["` + anID + `"]}`},
 		},
+		"skip": {
+			append([]string{"mail", "skip", anID}, who...), recorded{"mails/skip", `{` + done + `,"ids":["` + anID + `"]}`},
+		},
 		"consumers": {[]string{"consumer", "list"}, recorded{"inbox/stats", ""}},
 		"pause": {
 			append([]string{"consumer", "pause", "c"}, who...),

@@ -14,6 +14,9 @@ type statusCommand struct{ Listing }
 func (c *statusCommand) Run(ctx context.Context, to *streams, services []*client.Service, at *Connection) error {
 	q := questions["status"]
 	q.add = func(service string, answer item) {
+		if at.isGiven() { // the folder's report may be of another system
+			return
+		}
 		report, _ := verify.ReadReport(at.Dir) // without one there is no verdict
 		if verdict := report[service]; verdict != nil && !verdict.Clean() {
 			causes, _ := answer["causes"].([]any)

@@ -19,6 +19,7 @@ var changing = map[string][]string{
 	"dlq discard":             {"--consumer", "c"},
 	"mail retry":              {anID},
 	"mail mark-sent":          {anID},
+	"mail skip":               {anID},
 	"consumer pause":          {"c"},
 	"consumer resume":         {"c"},
 	"outbox republish":        {"--key", "k"},

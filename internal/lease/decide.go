@@ -20,6 +20,18 @@ func Reopen(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) e
 	return nil
 }
 
+const skipRows = `
+update lease set state = 'skipped', ended_at = clock_timestamp()
+where handler = $1 and event_id = any($2) and state = 'failed'`
+
+// SkipFailed marks failed rows as skipped. Their error stays.
+func SkipFailed(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) error {
+	if _, err := tx.Exec(ctx, skipRows, handler, eventIDs); err != nil {
+		return fmt.Errorf("skip leases: %w", err)
+	}
+	return nil
+}
+
 // Settled is a row that [Settle] marked as done.
 type Settled struct {
 	EventID string
@@ -28,10 +40,10 @@ type Settled struct {
 
 const settleRows = `
 update lease set state = 'done', ended_at = clock_timestamp(), token = null, error = null
-where handler = $1 and event_id = any($2) and state in ('uncertain', 'failed')
+where handler = $1 and event_id = any($2) and state = 'uncertain'
 returning event_id, ended_at`
 
-// Settle marks uncertain and failed rows as done and returns them.
+// Settle marks uncertain rows as done and returns them.
 func Settle(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) ([]Settled, error) {
 	rows, _ := tx.Query(ctx, settleRows, handler, eventIDs)
 	settled, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Settled])

@@ -8,7 +8,7 @@
 //	claimed     a worker prepares the effect     submitting; failed, skipped; pending, to be tried again
 //	submitting  the effect may have happened     done, uncertain; failed, skipped, pending if it certainly has not
 //	done        the effect has happened          none
-//	failed      the effect will not happen       pending or done, by an operator ([Reopen], [Settle])
+//	failed      the effect will not happen       pending or skipped, by an operator ([Reopen], [SkipFailed])
 //	skipped     it must not happen ([Skip])      pending, by an operator ([Reopen])
 //	uncertain   nobody knows                     pending or done, by an operator ([Reopen], [Settle])
 //

@@ -45,7 +45,7 @@ func Why(pool *pgxpool.Pool, handler string, mailServer *circuit.Circuit) servic
 				Code: "mail_failed", Station: station, Since: *failedSince, Command: "twinbox mail list --state failed",
 				What:  service.Count(failed, "mail") + " could not be sent.",
 				Means: "The mail server refused it for good, or each attempt failed. The service does not try again.",
-				Do:    "Follow the error. Then send the mail again, or mark it as sent to close it.",
+				Do:    "Follow the error. Then send the mail again, or skip it.",
 			})
 		}
 		return causes, nil

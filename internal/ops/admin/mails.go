@@ -99,11 +99,20 @@ func (l *MailList) Retry(ctx context.Context, ids []string, c audit.Change) (aud
 	})
 }
 
-// MarkSent marks uncertain mails as sent, which the server took, and failed ones, which no one will send.
+// Skip gives up failed mails.
+func (l *MailList) Skip(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
+	return l.settle(ctx, ids, c, settlement{
+		verb: "skip", from: []adminapi.MailState{adminapi.Failed}, states: "failed", to: adminapi.Skipped,
+		change: func(ctx context.Context, tx pgx.Tx, events []string) error {
+			return lease.SkipFailed(ctx, tx, l.Handler, events)
+		},
+	})
+}
+
+// MarkSent marks uncertain mails as sent. The operator must know that the server took them.
 func (l *MailList) MarkSent(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	result, err := l.settle(ctx, ids, c, settlement{
-		verb: "mark_sent", from: []adminapi.MailState{adminapi.Uncertain, adminapi.Failed},
-		states: "uncertain or failed", to: adminapi.Sent,
+		verb: "mark_sent", from: []adminapi.MailState{adminapi.Uncertain}, states: "uncertain", to: adminapi.Sent,
 		change: func(ctx context.Context, tx pgx.Tx, events []string) error {
 			settled, err := lease.Settle(ctx, tx, l.Handler, events)
 			if err != nil || l.Sent == nil {

@@ -84,19 +84,21 @@ func TestMailsArePaged(t *testing.T) {
 func TestSettlingMails(t *testing.T) {
 	t.Parallel()
 	b := setup(t, withMails(t, mailID))
-	for path, state := range map[string]string{"retry": "pending", "mark-sent": "done"} {
-		b.exec(t, `update public.lease set state = 'uncertain', ended_at = now()`)
+	for path, states := range map[string][2]string{
+		"retry": {"uncertain", "pending"}, "mark-sent": {"uncertain", "done"}, "skip": {"failed", "skipped"},
+	} {
+		b.exec(t, `update public.lease set state = '`+states[0]+`', ended_at = now()`)
 		for _, dryRun := range []bool{true, false} {
 			status, body := b.change(t, "mails/"+path, dryRun, `,"ids":["`+mailID+`"]`)
 			require.Equal(t, 200, status, string(body))
-			require.Equal(t, dryRun, b.states(t)[0] == "uncertain")
+			require.Equal(t, dryRun, b.states(t)[0] == states[0])
 		}
-		require.Equal(t, []string{state}, b.states(t))
+		require.Equal(t, []string{states[1]}, b.states(t))
 	}
 	var deeds int
 	require.NoError(t, b.pool.QueryRow(t.Context(), `select count(distinct detail ->> 'deed') from operator_action
 		where operator = 'ada' and reason = 'r' and subject = $1`, mailID).Scan(&deeds))
-	require.Equal(t, 2, deeds)
+	require.Equal(t, 3, deeds)
 	b.exec(t, `update public.lease set state = 'uncertain', ended_at = now()`)
 	many := `"` + strings.Repeat(mailID+`","`, 1000) + mailID + `"`
 	for name, c := range map[string]struct{ by, reason, ids string }{

@@ -32,6 +32,7 @@ func handlersOf(cfg Config) map[string]http.HandlerFunc {
 		"listMails":     answer(h.mails),
 		"retryMails":    change(h.settle((*MailList).Retry)),
 		"markMailsSent": change(h.settle((*MailList).MarkSent)),
+		"skipMails":     change(h.settle((*MailList).Skip)),
 
 		"getOutboxStatus":  answer(h.status),
 		"tailOutbox":       answer(h.tail),

@@ -888,6 +888,9 @@ type MarkMailsSentJSONRequestBody = MailRequest
 // RetryMailsJSONRequestBody defines body for RetryMails for application/json ContentType.
 type RetryMailsJSONRequestBody = MailRequest
 
+// SkipMailsJSONRequestBody defines body for SkipMails for application/json ContentType.
+type SkipMailsJSONRequestBody = MailRequest
+
 // ConfirmRefusalJSONRequestBody defines body for ConfirmRefusal for application/json ContentType.
 type ConfirmRefusalJSONRequestBody = ConfirmRequest
 

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,7 +62,7 @@ type SMTPServer struct {
 
 	mu    sync.Mutex
 	mails []string
-	open  int // connections
+	open  atomic.Int64 // connections
 }
 
 // StartSMTP starts a server for the test. A nil script makes it well-behaved.
@@ -108,18 +109,8 @@ const hangUpWithin = 30 * time.Second
 func (s *SMTPServer) AwaitHangUp(t testing.TB) {
 	t.Helper()
 	began := time.Now()
-	Until(t, func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.open == 0
-	}, "a client stays")
+	Until(t, func() bool { return s.open.Load() == 0 }, "a client stays")
 	require.Less(t, time.Since(began), hangUpWithin)
-}
-
-func (s *SMTPServer) count(clients int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open += clients
 }
 
 func (s *SMTPServer) serve(ctx context.Context, serving *sync.WaitGroup) {
@@ -128,9 +119,9 @@ func (s *SMTPServer) serve(ctx context.Context, serving *sync.WaitGroup) {
 		if err != nil {
 			return
 		}
-		s.count(1)
+		s.open.Add(1)
 		serving.Go(func() {
-			defer s.count(-1)
+			defer s.open.Add(-1)
 			defer conn.Close()
 			stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 			defer stop()

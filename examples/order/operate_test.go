@@ -22,7 +22,7 @@ func TestTheReceiptIsInTheOrdersStory(t *testing.T) {
 	require.Empty(t, owed.Kind, "an order is no user")
 	require.Equal(t, []string{event.ID}, owed.Related)
 	require.Len(t, owed.Steps, 1)
-	require.Equal(t, "owed", owed.Steps[0].Outcome)
+	require.Equal(t, "pending", owed.Steps[0].Outcome)
 	receipt := owed.Steps[0].Subject
 
 	_, err = s.pool.Exec(t.Context(), `update lease set state = 'done', attempts = 1, ended_at = clock_timestamp()`)

@@ -104,7 +104,7 @@ func TestTheFirstDeadLetterFindsItsTopic(t *testing.T) {
 
 	sendRaw(t, p.brokers, &sarama.ProducerMessage{Topic: p.topic, Value: sarama.StringEncoder("poison")})
 	require.Len(t, kafkatest.ReadAll(t, p.brokers, copies, 1), 1)
-	c := b.awaitCause(t, "dead_letters", `.* has 1 dead letter .*`)
+	c := b.awaitCause(t, "dead_letters", `.* has 1 dead letter.*`)
 	require.Equal(t, "twinbox dlq list", c.Command)
 	code, failing := b.report(t)
 	require.Equal(t, http.StatusOK, code, failing)

@@ -87,7 +87,7 @@ func TestCauseARelayThatIsPaused(t *testing.T) {
 		b.awaitReady(t)
 	}
 	s.send(t, 1)
-	instances[0].awaitCause(t, "dead_letters", `.* has 1 dead letter .*`)
+	instances[0].awaitCause(t, "dead_letters", `.* has 1 dead letter.*`)
 	execute(t, s.pool, `update dead_letter set state = 'discarded', settled_at = now()`)
 	instances[0].awaitCause(t, "relay_paused", `ada paused publishing: .*`)
 

@@ -53,8 +53,9 @@
 // In the transaction, where the point has moved and the rows of the keys are locked:
 //
 //  4. The id is inserted. If it was there, or has a dead letter, the event is a duplicate if the payload is the same,
-//     else a conflict. If the inbox may have forgotten it, the event is expired. A duplicate that has the key's next
-//     version raises the key (strict): its producer's database went back.
+//     else a conflict. If the inbox may have forgotten it, the event is expired, or a duplicate if its version is not
+//     above the key's. A duplicate that has the key's next version raises the key (strict): its producer's database
+//     went back.
 //  5. Its version is not above the key's: stale (latest and strict).
 //  6. It was given up, by 1, 3 or the attempts before: dead.
 //  7. An earlier event of the key waits as a dead letter: parked (strict).

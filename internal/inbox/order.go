@@ -90,6 +90,9 @@ func (it *item) decide(order Order, k *key) (Outcome, error) {
 	case Conflict:
 		return Conflict, errConflict
 	case Expired:
+		if k != nil && version > 0 && version <= k.version { // its turn has passed
+			return Duplicate, nil
+		}
 		return Expired, cmp.Or(it.givenUpFor, errTooOld)
 	case Duplicate:
 		if order == Strict {

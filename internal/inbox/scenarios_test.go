@@ -167,6 +167,21 @@ var scenarios = map[string]scenario{
 		effects:  []int{0, 3},
 		letters:  []string{"too_old", "too_old"},
 	},
+	"older than the inbox remembers, published again": {
+		configure: func(c *inbox.Config) { c.Order = inbox.Strict },
+		before: `update inbox_horizon set remembers_from = '2026-01-03';
+			insert into inbox_key values ('test', 'a', 2)`,
+		events: func() (events []event.Event) {
+			for version := range int64(3) {
+				e := at(time.Date(2026, 1, 2, 23, 59, 59, 0, time.UTC))
+				e.Key, e.Version = "a", version+1
+				events = append(events, e)
+			}
+			return events
+		},
+		outcomes: []inbox.Outcome{inbox.Duplicate, inbox.Duplicate, inbox.Expired},
+		letters:  []string{"too_old"},
+	},
 	"from the past and from the future": {
 		events: func() []event.Event {
 			far := at(time.Date(8000, 1, 1, 0, 0, 0, 0, time.UTC))

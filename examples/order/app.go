@@ -76,7 +76,7 @@ func setUp(node *eventing.Node, cfg Config) error {
 	node.Go("expired rows", func(ctx context.Context) error {
 		return command.ForgetHourly(ctx, node.Log, node.Pool, command.DeleteExpiredAnswers)
 	})
-	node.Go("receipts", mails.Run)
+	node.GoUntilSignal("receipts", mails.Run)
 	node.Admin.Measure("mails", mails.Measure)
 	return errors.Join(
 		node.Consume(eventing.Consumer{

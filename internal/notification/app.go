@@ -44,7 +44,7 @@ func setUp(node *eventing.Node, cfg Config) error {
 	node.Check("mails", sender.Healthy)
 	admin.Explain(mail.Why(node.Pool, handlerVerification, mailServer))
 	node.Go("mail server circuit", mailServer.Run)
-	node.Go("mail sender", sender.Run)
+	node.GoUntilSignal("mail sender", sender.Run)
 	admin.Measure("mails", sender.Measure)
 	return node.Consume(eventing.Consumer{
 		Name: usersConsumer, Topic: contract.TopicUsers, Handlers: UserEvents(), Order: inbox.Strict,

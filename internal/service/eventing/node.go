@@ -69,8 +69,9 @@ type Node struct {
 }
 
 type task struct {
-	name string
-	run  func(context.Context) error
+	name        string
+	run         func(context.Context) error
+	untilSignal bool
 }
 
 // Open prepares the node and connects to nothing.
@@ -186,7 +187,24 @@ func requireUp(check func(context.Context) error, servers ...*circuit.Circuit) f
 
 // Go adds a task, which starts before the consumers and stops after them: see [service.Group.Go].
 func (n *Node) Go(name string, run func(context.Context) error) {
-	n.tasks = append(n.tasks, task{name, run})
+	n.tasks = append(n.tasks, task{name, run, false})
+}
+
+// GoUntilSignal is [Node.Go] for a task whose context ends with the process's signal, before its turn to stop. What it
+// has under way then ends while the consumers stop.
+func (n *Node) GoUntilSignal(name string, run func(context.Context) error) {
+	n.tasks = append(n.tasks, task{name, run, true})
+}
+
+func (t task) runUntil(ctx, turn context.Context) error {
+	if !t.untilSignal {
+		return t.run(turn)
+	}
+	err := t.run(ctx)
+	if err == nil && ctx.Err() != nil {
+		<-turn.Done()
+	}
+	return err
 }
 
 // Serve adds the API, such as a [web.Server]'s Serve. It starts last and stops first.

@@ -48,6 +48,26 @@ func TestAStopLeavesNothingOpen(t *testing.T) {
 	require.ErrorContains(t, b.node.Pool.Ping(context.Background()), "closed pool")
 }
 
+func TestATaskUntilTheSignalEndsWhileTheAPIStops(t *testing.T) {
+	t.Parallel()
+	b := open(t, environ(t, pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0], "SHUTDOWN_TIMEOUT=5m"))
+	ended := make(chan struct{})
+	b.node.GoUntilSignal("sender", func(ctx context.Context) error {
+		<-ctx.Done()
+		close(ended)
+		return nil
+	})
+	b.node.Serve(func(ctx context.Context, api net.Listener) error {
+		<-ctx.Done()
+		<-ended
+		return api.Close()
+	})
+	listening, stopped := b.run(service.Listeners{Admin: "127.0.0.1:0", API: "127.0.0.1:0"})
+	<-listening
+	b.stop()
+	require.NoError(t, <-stopped)
+}
+
 func TestTheSessionsAreSetUpForThePromises(t *testing.T) {
 	t.Parallel()
 	b := open(t, environ(t, pgtest.DSN(pgtest.New(t, sets...)), "127.0.0.1:1",

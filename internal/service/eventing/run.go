@@ -61,7 +61,7 @@ func (n *Node) start(ctx context.Context, group *service.Group, at service.Liste
 		n.bound.API = api.Addr().String()
 	}
 	for _, t := range n.tasks {
-		group.Go(t.name, t.run)
+		group.Go(t.name, func(turn context.Context) error { return t.runUntil(ctx, turn) })
 	}
 	n.startConsumers(group)
 	if n.serveAPI != nil {

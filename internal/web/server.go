@@ -25,7 +25,7 @@ type Server struct {
 	ReadHeaderTimeout time.Duration // from a request's first byte to the end of its headers; default 5 s
 	ReadTimeout       time.Duration // to the end of its body; default 10 s
 	WriteTimeout      time.Duration // from the end of the headers to the end of the answer; default 30 s
-	IdleTimeout       time.Duration // between two requests; default 60 s
+	IdleTimeout       time.Duration // between two requests; default 90 s, longer than the proxies' 60 s
 	// MaxConnections bounds the open connections; more wait. Default: [ShareDescriptors] of 4.
 	MaxConnections int
 	// DrainTimeout is how long running requests may take after a stop. Default 10 s.
@@ -56,7 +56,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		ReadHeaderTimeout: cmp.Or(s.ReadHeaderTimeout, 5*time.Second),
 		ReadTimeout:       cmp.Or(s.ReadTimeout, DefaultReadTimeout),
 		WriteTimeout:      cmp.Or(s.WriteTimeout, 30*time.Second),
-		IdleTimeout:       cmp.Or(s.IdleTimeout, time.Minute),
+		IdleTimeout:       cmp.Or(s.IdleTimeout, 90*time.Second),
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 	}

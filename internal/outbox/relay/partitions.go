@@ -68,6 +68,15 @@ delete from public.outbox_given_id where event_id = any (array(
     select event_id from public.outbox_given_id
     where added_at < statement_timestamp() - $1 * interval '1 microsecond' order by added_at limit $2))`
 
+// rollSQL raises the sequence to the end of a table partition that has rows from before the retention. Else a service
+// with few events would keep them until a whole partition is full. The margin is for writers.
+const rollSQL = `
+select public.outbox_repair_sequence(p.upper - 1)
+from (` + Partitions + `) p
+where p.lower <= $1 and p.upper > $1 + $2
+    and exists (select from public.outbox_point o where o.position >= p.lower and o.position < p.upper
+        and o.at < clock_timestamp() - $3 * interval '1 microsecond')`
+
 const thinPointsSQL = `
 delete from public.outbox_point p
 using (select position, row_number() over (partition by date_trunc('hour', at) order by position desc) as n
@@ -100,8 +109,11 @@ func (l *leader) changePartitions(ctx context.Context) error {
 	if _, err := l.conn.Exec(ctx, thinPointsSQL); err != nil {
 		return fmt.Errorf("thin points: %w", err)
 	}
-	retention := max(l.cfg.Retention, 2*l.cfg.PublishTimeout)
-	rows, _ := l.conn.Query(ctx, expiredSQL, l.publishedTo(), retention.Microseconds(), maxChanges, l.ends == nil)
+	retention := max(l.cfg.Retention, 2*l.cfg.PublishTimeout).Microseconds()
+	if _, err := l.conn.Exec(ctx, rollSQL, head, l.cfg.PartitionSize/10, retention); err != nil {
+		return fmt.Errorf("begin a new partition: %w", err)
+	}
+	rows, _ := l.conn.Query(ctx, expiredSQL, l.publishedTo(), retention, maxChanges, l.ends == nil)
 	expired, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return fmt.Errorf("find expired partitions: %w", err)

@@ -65,6 +65,25 @@ func TestPartitionsAreCreatedAhead(t *testing.T) {
 	awaitCaughtUp(t, pool)
 }
 
+func TestAPartitionWithOldRowsGetsNoMore(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newPartitioned(t)
+	next := func() int64 {
+		t.Helper()
+		require.NoError(t, l.changePartitions(t.Context()))
+		commit(t, o, pool, newEvent("k"))
+		l.drain(t)
+		return number(t, pool, `select max(position) from outbox`)
+	}
+	require.Equal(t, int64(1), next())
+	execSQL(t, pool, `insert into outbox_point (position, ends) values (1, '{}')`)
+	require.Equal(t, int64(2), next(), "they are young")
+	execSQL(t, pool, `update outbox_point set at = '2000-01-01'`)
+	require.Equal(t, int64(9), next())
+	require.Equal(t, int64(10), next(), "the new one has no old rows")
+	awaitCaughtUp(t, pool)
+}
+
 func TestPartitionsAreCreatedBesideWriters(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

@@ -66,7 +66,7 @@ type OutboxConfig struct {
 	Poll          time.Duration `env:"POLL" envDefault:"2s" min:"5ms" max:"1m" doc:"longest pause of the relay without a commit that wakes it; at most a third of OUTBOX_LEASE"`
 	Notify        bool          `env:"NOTIFY" envDefault:"true" doc:"whether the other instances wake the leading relay after their commits, at most 50 times a second"`
 	Lease         time.Duration `env:"LEASE" envDefault:"15s" min:"500ms" max:"10m" doc:"silence after which a leading relay that hangs or is cut off is replaced; a killed one is within a second"`
-	Retention     time.Duration `env:"RETENTION" envDefault:"72h" min:"1m" max:"87600h" doc:"how long published events are kept at least; they go by whole table partitions of a million"`
+	Retention     time.Duration `env:"RETENTION" envDefault:"72h" min:"1m" max:"87600h" doc:"how long published events are kept at least; some are kept up to twice as long"`
 	MaxEventBytes int           `env:"MAX_EVENT_BYTES" envDefault:"900000" min:"1024" max:"1000000" doc:"of one event with its headers; below the broker's message.max.bytes"`
 	HealWithin    time.Duration `env:"HEAL_WITHIN" envDefault:"10m" min:"0s" max:"87600h" doc:"in a database that went back, the age of lost events from which an operator must confirm: it may be a copy"`
 	OnConflict    string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event that is added under another event's id is refused (error) or added and logged (warn)"`

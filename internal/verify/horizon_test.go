@@ -183,6 +183,29 @@ func TestWhatTheOutboxDroppedIsNotVerifiable(t *testing.T) {
 	require.Contains(t, kindsOf(s.verify(t)), verify.Ghost, "the outbox has rows of that time")
 }
 
+// All records of a topic-partition have expired that each key had when the topic had one.
+func TestAnIdlePartitionHidesNoLossOfOthers(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	require.NotEmpty(t, s.records(t)[0])
+	busy := keysOf(5)[slices.IndexFunc(keysOf(5), func(key string) bool { return s.place(t, key) != 0 })]
+	s.tamper = func([]*message.Message) []*message.Message { return nil }
+	s.add(t, busy)
+	s.publish(t)
+	require.NoError(t, s.admin(t).DeleteRecords(s.topic, map[int32]int64{0: int64(len(s.records(t)[0]))}))
+	for _, since := range []time.Time{{}, time.Now().Add(-time.Minute)} {
+		cfg := s.config()
+		cfg.Since = since
+		verdict := run(t, cfg)
+		require.Equal(t, []verify.Rule{"V1"}, rulesOf(verdict))
+		require.Equal(t, busy, verdict.Findings[0].Key)
+	}
+
+	s.exec(t, `update outbox set event_id = gen_random_uuid(), occurred_at = occurred_at - interval '1 day'
+		where key = $1 and version > 1`, busy)
+	require.NotContains(t, rulesOf(s.verify(t)), verify.Rule("V1"), "the topic may have had one partition")
+}
+
 // Retention may have removed the record with the version that a key has reached.
 func TestAVersionThatTheTopicForgotIsNotVerifiable(t *testing.T) {
 	t.Parallel()

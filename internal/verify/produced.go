@@ -175,11 +175,17 @@ func (p *produced) whyNoRecord(r fact) Reason {
 	if len(p.parts) == 0 && !slices.Contains(p.Topics, p.topic) {
 		return TopicForgot
 	}
-	for _, part := range p.parts { // all of them: the topic may have had fewer
+	for i, part := range p.parts {
+		expired := part.firstAt + clocks
+		if part.firstAt == never { // it may have had what is older than the log of the key's own partition
+			own := kafka.PartitionOf(r.key, int32(len(p.parts)))
+			expired = p.parts[own].firstAt
+		}
 		switch {
+		case !p.mayHave(r.key, int32(i)):
 		case part.isOpen:
 			return Open
-		case part.isCut() && r.at < part.firstAt+clocks:
+		case part.isCut() && r.at < expired:
 			return TopicForgot
 		}
 	}
@@ -194,7 +200,7 @@ func (p *produced) judgeSame(r fact, records []fact) {
 	i := slices.IndexFunc(records, func(record fact) bool { return record.part != place })
 	switch {
 	case i < 0:
-	case p.hasMoved(r.key, records[i].part):
+	case p.mayHave(r.key, records[i].part):
 		p.find("V3", Misplaced, r, FewerPartitions)
 	default:
 		p.find("V3", Misplaced, r, "")

@@ -134,9 +134,9 @@ func (c *comparison) recordOf(e event.Event, o event.Origin) fact {
 	}
 }
 
-// hasMoved reports whether a partition was the key's when the topic had fewer partitions.
-func (c *comparison) hasMoved(key string, partition int32) bool {
-	for n := int32(len(c.parts)) - 1; n > partition; n-- {
+// mayHave reports whether a partition is the key's, or was when the topic had fewer partitions.
+func (c *comparison) mayHave(key string, partition int32) bool {
+	for n := int32(len(c.parts)); n > partition; n-- {
 		if kafka.PartitionOf(key, n) == partition {
 			return true
 		}

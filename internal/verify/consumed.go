@@ -207,22 +207,28 @@ func (c *consumed) judgeKey(rows, records []fact) {
 	}
 }
 
-// A stale record has a different event of its key before it, with the same or a higher version. The order of two
-// topic-partitions is not known.
+// A stale record has another one before it that makes it stale.
 func (c *consumed) isStale(r fact, ofKey []fact) bool {
-	return c.Versioned && r.version > 0 && slices.ContainsFunc(ofKey, func(other fact) bool {
-		return other.id != r.id && other.version >= r.version && c.isCommitted(other) &&
-			(other.part != r.part || other.offset < r.offset)
+	return slices.ContainsFunc(ofKey, func(other fact) bool {
+		return other.part == r.part && other.offset < r.offset && c.canMakeStale(other, r)
 	})
+}
+
+// canMakeStale reports whether a record, if it came first, makes a different event of its key stale.
+func (c *consumed) canMakeStale(other, r fact) bool {
+	return c.Versioned && r.version > 0 && other.id != r.id && other.version >= r.version && c.isCommitted(other)
 }
 
 func (c *consumed) whyMissing(r fact, ofKey []fact) Reason {
 	isBefore := func(other fact) bool { return other.part == r.part && other.offset < r.offset }
+	isElsewhere := func(other fact) bool { return other.part != r.part && c.canMakeStale(other, r) }
 	switch {
 	case r.at < c.from:
 		return InboxForgot
 	case c.Versioned && r.version > 0 && c.parts[r.part].isCut() && !slices.ContainsFunc(ofKey, isBefore):
 		return TopicForgot // the record that made it stale may have been there
+	case slices.ContainsFunc(ofKey, isElsewhere):
+		return FewerPartitions // which of the two came first is not known
 	}
 	return ""
 }

@@ -226,14 +226,20 @@ func TestAVersionThatTheTopicForgotIsNotVerifiable(t *testing.T) {
 	require.EqualValues(t, 2, ofVersions, "the row of the record, and the version")
 }
 
-func TestATopicWithMorePartitions(t *testing.T) {
-	t.Parallel()
-	s := settled(t)
+// addPartitions doubles them.
+func (s *system) addPartitions(t *testing.T) {
+	t.Helper()
 	require.NoError(t, s.admin(t).CreatePartitions(s.topic, 2*partitions, nil, false))
 	testkit.Until(t, func() bool {
 		ends, err := s.ends(t.Context())
 		return err == nil && len(ends) == 2*partitions
 	})
+}
+
+func TestATopicWithMorePartitions(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	s.addPartitions(t)
 	moved := 0
 	for _, key := range append(keysOf(5), keysOf(3)...) {
 		if s.placeOf(t, key, 2*partitions) != s.place(t, key) {

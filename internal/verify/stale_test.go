@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -68,4 +69,30 @@ func TestWhatMadeAnEventStaleIsGone(t *testing.T) {
 	}
 	require.EqualValues(t, ends[place]+1, forgotten,
 		"the rows of the records before it, the record itself, and the version of its key")
+}
+
+// The key's next event, in the partition that it has since, may have come before the lost one.
+func TestALostEventOfAKeyThatMoved(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	hasMoved := func(key string) bool { return s.placeOf(t, key, 2*partitions) != s.place(t, key) }
+	key := keysOf(5)[slices.IndexFunc(keysOf(5), hasMoved)]
+	s.exec(t, `delete from inbox where consumer = $1 and event_id = (
+		select event_id::text from outbox where key = $2 order by version desc limit 1)`, consumer, key)
+	require.Equal(t, []verify.Rule{"V4"}, rulesOf(s.verify(t)))
+
+	s.addPartitions(t)
+	s.add(t, key)
+	s.publish(t)
+	place := s.placeOf(t, key, 2*partitions)
+	moved, err := s.scan(t.Context(), place, 0, 1)
+	require.NoError(t, err)
+	_, err = s.inboxes[consumer].Middleware(s.mux.HandleMessage)(moved[0])
+	require.NoError(t, err)
+	require.NoError(t, s.commitOffsets(consumer, map[int32]int64{place: 1}))
+	verdict := s.verify(t)
+	requireClean(t, verdict)
+	require.EqualValues(t, 8, verdict.Consumed[0].Handled, "all but the lost one")
+	require.Contains(t, verdict.Unverifiable,
+		verify.Unverifiable{Subject: consumer, Reason: verify.FewerPartitions, Events: 1})
 }

@@ -48,6 +48,29 @@ func TestALostEventOutlivesTheRowsAroundIt(t *testing.T) {
 	require.EqualValues(t, 7, reasonOf(verdict, verify.OutboxForgot))
 }
 
+// Its caller repeats it with its id, and it gets the key's next version.
+func TestALostEventThatIsAddedAgain(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	id := s.add(t, "key-0")[0]
+	s.publish(t)
+	s.lose(t, id)
+	again := s.event(t, id)
+	s.exec(t, `delete from outbox where event_id = $1`, id)
+	again.Version = 0
+	outboxtest.Commit(t, s.outbox, s.pool, again)
+	s.publish(t)
+	s.consume(t)
+	verdict := s.verify(t)
+	requireWhole(t, verdict)
+	require.Equal(t, verify.Produced{Topic: s.topic, Published: 2, Records: 2}, verdict.Produced[0])
+
+	s.exec(t, `update outbox set payload = '{}'`)
+	require.Equal(t, []verify.Kind{verify.Altered}, kindsOf(s.verify(t)))
+	s.exec(t, `update outbox set version = 1`)
+	require.Contains(t, kindsOf(s.verify(t)), verify.Twice)
+}
+
 func TestSinceLeavesOutLostEvents(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)

@@ -16,7 +16,7 @@
 //	V7    a key parks later events from the version of its first waiting dead letter on  lost, reordered
 //
 // Without a committed offset the position in the consumer's database counts (inbox_point). Events of outbox_lost count
-// as rows. A finding of a [Check] has the check's name as its rule.
+// as rows, so one that was added again has two. A finding of a [Check] has the check's name as its rule.
 //
 // # Reading while events move
 //

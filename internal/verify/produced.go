@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -120,8 +121,15 @@ func (p *produced) readHorizon(ctx context.Context) error {
 // A published row and a lost event must have their records.
 const published, waiting, held, discarded, lost = 'p', 'w', 'h', 'd', 'l'
 
-// judgeEvent is V1 and V2, and V3 and V5 for one event.
+// judgeEvent is V1 and V2, and V3 and V5 for one event. A caller may repeat an event that the database has lost, with
+// its id: it gets a later version, and records of its own.
 func (p *produced) judgeEvent(rows, records []fact) {
+	if len(rows) > 1 && rows[0].state == lost && rows[0].version < rows[1].version {
+		slices.SortStableFunc(records, func(a, b fact) int { return cmp.Compare(a.version, b.version) })
+		n := countWhile(records, func(r fact) bool { return r.version <= rows[0].version })
+		p.judgeEvent(rows[:1], records[:n])
+		rows, records = rows[1:], records[n:]
+	}
 	for i := range records {
 		records[i].isRepeated, records[i].isOurs = i > 0, records[i].isOurs || len(rows) > 0
 	}

@@ -20,6 +20,7 @@ type fact struct {
 	id, key, eventType string // of a row of the inbox: without its key
 	content            uint64 // a hash of what must not change
 	version            int64
+	position           int64 // in the outbox: the row's own, or what the record has; 0: not known
 	at                 int64 // when the event was added, in Unix seconds; of the inbox: when it was processed
 	place                    // of the record, or of the one that a row of the inbox names
 	side               side

@@ -183,6 +183,32 @@ func TestWhatTheOutboxDroppedIsNotVerifiable(t *testing.T) {
 	require.Contains(t, kindsOf(s.verify(t)), verify.Ghost, "the outbox has rows of that time")
 }
 
+// A parked key keeps the first table partition for a while. The first row of the third one has a business time of an
+// hour ago, and no time in its id.
+func TestRowsAreDroppedByTheirPositions(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, outboxtest.SmallPartitions) // of eight rows
+	s.add(t, keysOf(8)...)
+	s.add(t, keysOf(8)...)
+	outboxtest.Commit(t, s.outbox, s.pool, event.Event{
+		ID: uuid.NewString(), Type: inboxtest.Type, Topic: s.topic, Key: "key-9", Time: time.Now().Add(-time.Hour),
+		Data: []byte(`{"value":"key-9"}`),
+	})
+	s.add(t, keysOf(3)...)
+	s.publish(t)
+	s.consume(t)
+	requireWhole(t, s.verify(t))
+	s.exec(t, `insert into outbox_partition (upper_bound) values (9), (17)`)
+	for i, dropped := range []string{"outbox_9", "outbox_1"} {
+		s.exec(t, `select outbox_drop_partition($1)`, dropped)
+		verdict := s.verify(t)
+		requireClean(t, verdict)
+		require.EqualValues(t, 8*(i+1), reasonOf(verdict, verify.OutboxForgot))
+	}
+	s.exec(t, `delete from outbox where position = 17`)
+	require.Equal(t, []verify.Rule{"V2"}, rulesOf(s.verify(t)))
+}
+
 // All records of a topic-partition have expired that each key had when the topic had one.
 func TestAnIdlePartitionHidesNoLossOfOthers(t *testing.T) {
 	t.Parallel()

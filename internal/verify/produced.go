@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unique"
@@ -20,9 +21,11 @@ import (
 type produced struct {
 	comparison
 	counts   *Produced
-	dropped  bool  // the outbox has dropped table partitions
-	rowsFrom int64 // the time of the lowest row that it has
+	dropped  []positions // of the table partitions that the outbox has dropped
+	rowsFrom int64       // the time of the lowest row that it has
 }
+
+type positions struct{ first, last int64 }
 
 func (l *look) compareOutbox(ctx context.Context, topic string, counts *Produced) error {
 	counts.Topic = topic
@@ -51,7 +54,7 @@ func (p *produced) readOutbox(ctx context.Context) error {
 	scan := []any{
 		&position, &e.ID, &e.Type, &e.Source, &e.Key, &e.Version, &e.DataSchema, &e.Time, &e.Extensions, &e.Data, &state,
 	}
-	return p.readPages(ctx, "outbox", selectRows, args, scan, func() { p.addRow(e, state[0]) })
+	return p.readPages(ctx, "outbox", selectRows, args, scan, func() { p.addRow(e, position, state[0]) })
 }
 
 const selectLost = `select event_id, payload, headers from public.outbox_lost where topic = $1`
@@ -70,19 +73,19 @@ func (p *produced) readLost(ctx context.Context) error {
 			return fmt.Errorf("event %s: %w", id, err)
 		}
 		if !e.Time.Before(p.Since) {
-			p.addRow(e, lost)
+			p.addRow(e, 0, lost)
 		}
 		return nil
 	})
 }
 
-func (p *produced) addRow(e event.Event, state byte) {
+func (p *produced) addRow(e event.Event, position int64, state byte) {
 	if p.isForeignCopy(e) {
 		return
 	}
 	p.add(fact{
 		id: e.ID, key: e.Key, eventType: unique.Make(e.Type).Value(), content: contentOf(e, e.Key), version: e.Version,
-		at: addedAt(e.ID, e.Time), state: state,
+		position: position, at: addedAt(e.ID, e.Time), state: state,
 	})
 }
 
@@ -92,6 +95,7 @@ func (p *produced) readTopic(ctx context.Context) error {
 			return
 		}
 		e.ID = r.id
+		r.position, _ = strconv.ParseInt(m.Metadata[event.HeaderPosition], 10, 64)
 		r.content, r.isOurs = contentOf(e, m.Metadata[event.KeyMetadata]), e.Source == p.Source
 		p.add(r)
 	})
@@ -102,20 +106,34 @@ func (p *produced) isForeignCopy(e event.Event) bool {
 	return strings.HasPrefix(p.topic, event.CopyPrefix) && e.Type != deadletter.CopyType
 }
 
-// It runs after the rows: a table partition that is dropped between the two must count as dropped.
-const selectHorizon = `
-select coalesce((select min(lower) from (` + relay.Partitions + `) p), 1) > 1,
-    coalesce((select o.event_id::text from public.outbox o order by o.position limit 1), ''),
+const selectRowsFrom = `
+select coalesce((select o.event_id::text from public.outbox o order by o.position limit 1), ''),
     coalesce((select o.occurred_at from public.outbox o order by o.position limit 1), clock_timestamp())`
 
+// A table partition with rows of a parked key is kept while later ones are dropped.
+const selectDropped = `
+select dropped, lower - 1
+from (select lag(upper, 1, 1::bigint) over (order by lower) as dropped, lower from (` + relay.Partitions + `) p) p
+where dropped < lower`
+
+// It runs after the rows: a table partition that is dropped between the two must count as dropped.
 func (p *produced) readHorizon(ctx context.Context) error {
 	var id string
 	var at time.Time
-	if err := p.db.QueryRow(ctx, selectHorizon).Scan(&p.dropped, &id, &at); err != nil {
+	if err := p.db.QueryRow(ctx, selectRowsFrom).Scan(&id, &at); err != nil {
 		return fmt.Errorf("read outbox horizon: %w", err)
 	}
 	p.rowsFrom = addedAt(id, at)
-	return nil
+	var gone positions
+	return p.readRows(ctx, "dropped table partitions", selectDropped, nil, []any{&gone.first, &gone.last}, func() error {
+		p.dropped = append(p.dropped, gone)
+		return nil
+	})
+}
+
+// hasDropped reports whether the outbox has dropped a row between two positions.
+func (p *produced) hasDropped(from, to int64) bool {
+	return slices.ContainsFunc(p.dropped, func(gone positions) bool { return from <= gone.last && gone.first <= to })
 }
 
 // A published row and a lost event must have their records.
@@ -173,7 +191,11 @@ func (p *produced) count(rows, records []fact) {
 }
 
 func (p *produced) whyNoRow(r fact) Reason {
-	if p.dropped && r.at < p.rowsFrom+clocks {
+	isDropped := p.hasDropped(r.position, r.position)
+	if r.position == 0 {
+		isDropped = len(p.dropped) > 0 && r.at < p.rowsFrom+clocks
+	}
+	if isDropped {
 		return OutboxForgot
 	}
 	return ""
@@ -221,7 +243,7 @@ func (p *produced) judgeKey(rows, records []fact) {
 		switch before, r := rows[i-1], rows[i]; {
 		case before.version == r.version && before.id != r.id:
 			p.find("V5", Twice, fact{key: r.key, version: r.version}, "")
-		case before.state == lost && p.dropped: // the rows between them may be dropped
+		case p.hasDropped(before.position, r.position): // the rows between them may be dropped
 		case r.version > before.version+1:
 			p.find("V3", Gap, fact{key: r.key, version: before.version + 1}, "")
 		}

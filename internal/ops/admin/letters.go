@@ -158,7 +158,9 @@ func (s handlers) replay(
 		}
 	}
 	if total > 0 && sum.Count+sum.Failed == 0 {
-		return sum, errNotTried
+		if err := s.failOrphans(ctx, asked.Filter, &sum); err != nil {
+			return sum, err
+		}
 	}
 	result := noted(sum, noteReplayDryRun)
 	if result.DryRun || asked.Filter.Limit > 0 {
@@ -169,4 +171,15 @@ func (s handlers) replay(
 		result.Note = strings.TrimSpace(fmt.Sprintf(noteNotTried, left-sum.Failed) + " " + result.Note)
 	}
 	return withFailures(result, settled), err
+}
+
+// failOrphans adds the first of the dead letters whose consumer was renamed or removed.
+func (s handlers) failOrphans(ctx context.Context, of deadletters.Filter, sum *audit.Result) error {
+	found, err := s.letters.Summaries(ctx, of)
+	for _, l := range found {
+		if !slices.Contains(s.consumerNames(), l.Consumer) {
+			sum.Fail(strconv.FormatInt(l.ID, 10), string(errNoConsumer.Code), "this service has no consumer "+l.Consumer)
+		}
+	}
+	return err
 }

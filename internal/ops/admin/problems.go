@@ -27,8 +27,6 @@ var (
 		"The bearer token is missing or is not this service's ADMIN_TOKEN.")
 	errNoMails    = problem(http.StatusNotFound, "no_mails", "This service sends no mails.")
 	errNoConsumer = problem(http.StatusNotFound, "consumer_not_found", "This service has no consumer of that name.")
-	errNotTried   = problem(http.StatusNotFound, "consumer_not_found",
-		"This service has no consumer for these dead letters, or they were settled just now.")
 
 	errQuery = problem(http.StatusBadRequest, web.CodeInvalidParameter,
 		"No operation takes parameters in its query: they are members of the body.")

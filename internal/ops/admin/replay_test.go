@@ -116,13 +116,19 @@ func TestDeadLettersWithoutTheirConsumerAreNotReplayed(t *testing.T) {
 	b := setup(t, withConsumers(consumer("a", nil, nil, &calls)))
 	b.file(t, filed{"gone", "", "permanent", "c", "waiting", "", 1},
 		filed{"past", "", "permanent", "c", "discarded", "", 1})
-	for filter, want := range map[string]int{
-		`{"consumer":"gone"}`: http.StatusNotFound, `{"code":"c"}`: http.StatusNotFound,
-		`{"consumer":"past"}`: http.StatusOK, `{"consumer":"a"}`: http.StatusOK,
+	for filter, want := range map[string]int64{
+		`{"consumer":"gone"}`: 1, `{"code":"c"}`: 1, `{"consumer":"past"}`: 0, `{"consumer":"a"}`: 0,
 	} {
-		status, content := b.operate(t, http.MethodPost, "/admin/v1/dead-letters/replay",
-			`{"by":"ada","reason":"r","dry_run":false,"filter":`+filter+`}`)
-		require.Equal(t, want, status, "%s: %s", filter, content)
+		status, line := b.replay(t, `{"by":"ada","reason":"r","dry_run":false,"filter":`+filter+`}`)
+		require.Equal(t, http.StatusOK, status, "%s: a failure here must not keep the command from the next service", filter)
+		require.Zero(t, line.Result.Count)
+		require.Equal(t, want, line.Result.Failed, filter)
+		require.Empty(t, line.Result.Note, filter)
+		for _, failed := range line.Result.Errors {
+			require.Equal(t, adminapi.Failure{
+				Subject: "1", Code: "consumer_not_found", Detail: "this service has no consumer gone",
+			}, failed)
+		}
 	}
 }
 

@@ -136,7 +136,8 @@ func (c Config) consumerNames() []string {
 func (s handlers) audit(ctx context.Context, asked audit.Filter) (adminapi.Actions, error) {
 	limit := cmp.Or(asked.Limit, defaultLimit)
 	asked.Limit = limit + 1
-	if number, isOwn := strings.CutPrefix(asked.Subject, s.Service+"/"); isOwn && asked.Kind == "" {
+	number, isOwn := strings.CutPrefix(asked.Subject, s.Service+"/")
+	if isOwn && (asked.Kind == "" || asked.Kind == deadletter.Kind) {
 		asked.Kind, asked.Subject = deadletter.Kind, number
 	}
 	found, err := audit.Find(ctx, s.Pool, asked)

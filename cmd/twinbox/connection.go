@@ -20,7 +20,7 @@ import (
 // Connection is where a running system is.
 type Connection struct {
 	twoAdmins
-	Dir string `help:"Folder of the system that \"make run\" started, asked where no address is given. The report of verify is stored there." default:".twinbox"`
+	Dir string `help:"Folder of the system that \"make run\" started, asked where no address is given. The report of its verify is stored there." default:".twinbox"`
 
 	Admin map[string]string `help:"Admin listener of a service, by its name." placeholder:"NAME=HOST:PORT;..." listener:""`
 

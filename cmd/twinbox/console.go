@@ -39,10 +39,14 @@ func (c *consoleCommand) Run(ctx context.Context, to *streams, at *Connection) e
 	if err != nil {
 		return fmt.Errorf("serve console: %w; choose another address with --addr", err)
 	}
-	page := console.New(console.Config{
-		Services: services, ReadOnly: readOnly, Links: links, Hosts: c.Host, Dir: at.Dir,
+	cfg := console.Config{
+		Services: services, ReadOnly: readOnly, Links: links, Hosts: c.Host,
 		Log: slog.New(slog.NewTextHandler(to.err, nil)),
-	})
+	}
+	if !at.isGiven() { // else the folder's report may be of another system
+		cfg.Dir = at.Dir
+	}
+	page := console.New(cfg)
 	address := "http://" + listener.Addr().String()
 	if readOnly {
 		to.say("Console, read-only as there is no token: %s", address)

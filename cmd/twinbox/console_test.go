@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/verify"
 )
 
 func TestConsole(t *testing.T) {
@@ -20,6 +22,9 @@ func TestConsole(t *testing.T) {
 	tokenFile := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(tokenFile, []byte("t"), 0o600))
 	t.Setenv(tokenVariable, "")
+	dir := t.TempDir()
+	report := verify.Report{"customer": {Findings: []verify.Finding{{Kind: verify.Lost}}}}
+	require.NoError(t, verify.WriteReport(dir, report))
 	for name, c := range map[string]struct {
 		args []string
 		says string
@@ -32,8 +37,8 @@ func TestConsole(t *testing.T) {
 		var stderr bytes.Buffer
 		ended := make(chan int, 1)
 		go func() {
-			args := append([]string{"console", "--admin", "customer=" + customer, "--addr", "127.0.0.1:0"}, c.args...)
-			ended <- run(ctx, args, written, &stderr)
+			args := []string{"console", "--dir", dir, "--admin", "customer=" + customer, "--addr", "127.0.0.1:0"}
+			ended <- run(ctx, append(args, c.args...), written, &stderr)
 		}()
 		said := make([]byte, 4096)
 		n, err := out.Read(said)
@@ -42,8 +47,10 @@ func TestConsole(t *testing.T) {
 		response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get(
 			regexp.MustCompile(`http://127\S+`).FindString(string(said[:n])))
 		require.NoError(t, err, name)
-		require.NoError(t, response.Body.Close())
+		shown, err := io.ReadAll(response.Body)
+		require.NoError(t, errors.Join(err, response.Body.Close()))
 		require.Equal(t, http.StatusOK, response.StatusCode, name)
+		require.NotContains(t, string(shown), "1 lost", "%s: the report is of another system", name)
 		cancel()
 		require.Equal(t, service.ExitOK, <-ended, "%s: %s", name, stderr.String())
 	}

@@ -352,8 +352,6 @@ func TestASystemIsVerifiedFromOutside(t *testing.T) {
 	require.Equal(t, []string{"contacts", "mails"}, report["notification"].Checks)
 
 	dir := t.TempDir()
-	_, err = verify.ReadReport(dir)
-	require.ErrorIs(t, err, os.ErrNotExist)
 	args := []string{"verify", "--dir", dir, "--brokers", h.at.KafkaBrokers, "--json"}
 	for _, name := range shownServices {
 		args = append(args, "--database", name+"="+h.at.Databases[name])
@@ -369,9 +367,8 @@ func TestASystemIsVerifiedFromOutside(t *testing.T) {
 		require.Equal(t, report[name].Checks, verdict.Checks)
 		require.NotZero(t, verdict.Produced[0].Published)
 	}
-	stored, err := verify.ReadReport(dir)
-	require.NoError(t, err)
-	require.Equal(t, given, stored)
+	_, err = verify.ReadReport(dir)
+	require.ErrorIs(t, err, os.ErrNotExist, "status and the console take it for the folder's system")
 }
 
 func TestFollowingWithoutAVerdictFails(t *testing.T) {

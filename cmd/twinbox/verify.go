@@ -72,8 +72,10 @@ func (c *verifyCommand) Run(ctx context.Context, to *streams, at *Connection) er
 			err = nil
 		}
 		if len(report) > 0 {
-			if err := verify.WriteReport(at.Dir, report); err != nil {
-				to.warn("%v", err)
+			if len(c.Database) == 0 { // else it is of another system than the folder's
+				if err := verify.WriteReport(at.Dir, report); err != nil {
+					to.warn("%v", err)
+				}
 			}
 			c.write(report, to)
 		}

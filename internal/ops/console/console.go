@@ -23,7 +23,7 @@ type Config struct {
 	ReadOnly bool
 	Links    []Link   // other pages of the system
 	Hosts    []string // names under which the console may be asked, besides localhost and IP addresses
-	// Dir is the folder with the report of "twinbox verify". Default: the working directory.
+	// Dir is the folder with the report of "twinbox verify" of these services. Empty: there is none.
 	Dir string
 	Log *slog.Logger
 	// Interval is the time between polls of a service, five times as long without viewers. Default: 1 s.

@@ -246,6 +246,7 @@ func TestTheLastVerification(t *testing.T) {
 	s := newSystem(t)
 	require.Empty(t, s.view(s.now).Lanes[0].Verified)
 	s.cfg.Dir = t.TempDir()
+	require.Equal(t, "not verified: twinbox verify", s.view(s.now).Lanes[0].Verified)
 	report := verify.Report{"customer": {At: s.now.Add(-3 * time.Minute)}}
 	write := func() { require.NoError(t, verify.WriteReport(s.cfg.Dir, report)) }
 	write()

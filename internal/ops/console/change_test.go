@@ -111,9 +111,33 @@ func TestALinkFillsInNothingButConditions(t *testing.T) {
 	for _, other := range []string{"resume-relay", "mallory", "none"} {
 		require.NotContains(t, page, `value="`+other+`"`)
 	}
-	require.Contains(t, page, `<input type="hidden" name="code" value="too_old">`)
+	require.Contains(t, page, `<input type="hidden" name="id" value="7">`)
 	require.NotContains(t, page, `<input type="hidden" name="force"`)
 	require.Contains(t, page, `href="?after=7&amp;code=too_old"`, "the next page")
+}
+
+func TestAReplayOfAPageIsOfWhatItShows(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil).signIn(t)
+	b.stub.set("/admin/v1/dead-letters/query", `{"items":[{"id":7},{"id":8,"type":"t.v1"},{"id":9}],"next":9}`)
+	fields := regexp.MustCompile(`<input type="hidden" name="(?:id|consumer|code|type|key|after)" value="[^"]*">`)
+	ids := func(all ...int) (inputs []string) {
+		for _, id := range all {
+			inputs = append(inputs, fmt.Sprintf(`<input type="hidden" name="id" value="%d">`, id))
+		}
+		return inputs
+	}
+	for query, want := range map[string][]string{
+		"?consumer=c&code=too_old&after=6":   ids(7, 8, 9),
+		"?consumer=c&code=too_old&type=":     ids(7, 9),
+		"?consumer=c&code=too_old&type=t.v1": ids(7, 8, 9),
+	} {
+		_, page := b.get(t, "/dead-letters/customer"+query)
+		require.Equal(t, want, fields.FindAllString(page, -1), query)
+	}
+	b.stub.set("/admin/v1/dead-letters/query", `{"items":[{"id":8,"type":"t.v1"}],"next":8}`)
+	_, page := b.get(t, "/dead-letters/customer?type=")
+	require.Contains(t, page, `href="?after=8&amp;type="`, "the next page may have some")
 }
 
 func TestARefusalIsShown(t *testing.T) {

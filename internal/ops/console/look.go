@@ -44,12 +44,13 @@ func (c *Console) showGroups(r *http.Request) (content, error) {
 // The order is that of a replay.
 func (c *Console) showDeadLetters(r *http.Request) (content, error) {
 	query := r.URL.Query()
+	hasNoType := query.Has("type") && query.Get("type") == "" // a filter has no such condition
 	filter, err := filterOf(query)
 	s, none := c.serviceOf(r.PathValue("service"))
 	if err != nil || none != nil {
 		return content{}, missing("there is no such list")
 	}
-	filter.State = "waiting"
+	filter.State, filter.Limit = "waiting", 1000
 	maps.DeleteFunc(query, func(name string, _ []string) bool { // a link must not fill in the form's other fields
 		return !slices.Contains([]string{"id", "consumer", "code", "type", "key", "after"}, name)
 	})
@@ -60,7 +61,7 @@ func (c *Console) showDeadLetters(r *http.Request) (content, error) {
 		query.Set("after", strconv.FormatInt(found.Next, 10))
 		next = "?" + query.Encode()
 	}
-	query.Del("after")
+	found.Items = slices.DeleteFunc(found.Items, func(l adminapi.DeadLetter) bool { return hasNoType && l.Type != "" })
 	return content{"dead-letters", "Dead letters of " + s.Name, map[string]any{
 		"Service": s.Name, "Found": found, "Query": query, "Next": next, "Back": r.URL.RequestURI(),
 	}}, err

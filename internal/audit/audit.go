@@ -72,17 +72,22 @@ type Filter struct {
 	Kind    string    `json:"kind,omitempty"`
 	Subject string    `json:"subject,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
-	Until   time.Time `json:"until,omitzero"`  // excluded
+	Until   time.Time `json:"until,omitzero"`  // excluded; a deed is of its last action's time
 	Limit   int       `json:"limit,omitempty"` // the newest; 0: all
 }
 
+// Until is for the end of a deed, which may last an hour.
 const selectActions = `
+with newest as (
+    select *, coalesce(detail ->> '` + DetailDeed + `', id::text) as deed from public.operator_action
+    where ($1 = '' or operator = $1) and ($2 = '' or verb = $2) and ($3 = '' or kind = $3) and ($4 = '' or subject = $4)
+        and at >= $5 and (at < $6::timestamptz + interval '1 hour' or $6 = '0001-01-01 00:00Z')
+)
 select max(id) as id, max(at), operator, verb, kind, case count(*) when 1 then min(subject) else '' end, reason, before,
     after, sum(affected)::bigint, detail - '` + DetailDeed + `'
-from public.operator_action
-where ($1 = '' or operator = $1) and ($2 = '' or verb = $2) and ($3 = '' or kind = $3) and ($4 = '' or subject = $4)
-    and at >= $5 and (at < $6 or $6 = '0001-01-01 00:00Z')
-group by coalesce(detail ->> '` + DetailDeed + `', id::text), operator, verb, kind, reason, before, after, detail
+from newest
+group by deed, operator, verb, kind, reason, before, after, detail
+having max(at) < $6 or $6 = '0001-01-01 00:00Z'
 order by id desc limit nullif($7, 0)`
 
 // Find returns the selected actions, oldest first. Those of one [Change.Deed] that ended alike are one.

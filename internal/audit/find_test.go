@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"cmp"
+	"slices"
 	"testing"
 	"time"
 
@@ -68,4 +69,28 @@ func TestADeedIsOneAction(t *testing.T) {
 	require.Len(t, found, 2)
 	require.Equal(t, "bob", found[0].By)
 	require.EqualValues(t, 2, found[1].Count)
+}
+
+func TestADeedIsOnOnePage(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t, migrations.Audit)
+	_, err := pool.Exec(t.Context(), `
+		insert into public.operator_action (at, operator, verb, kind, detail)
+		select '2026-11-20 12:00Z'::timestamptz + n * interval '1 minute', 'ada', 'discard', 'dead_letter',
+			case when n % 2 = 0 then '{"deed":"d"}'::jsonb else '{}' end
+		from generate_series(1, 20) n`)
+	require.NoError(t, err)
+	var counts []int64
+	for page := (audit.Filter{Limit: 3}); ; {
+		found, err := audit.Find(t.Context(), pool, page)
+		require.NoError(t, err)
+		if len(found) == 0 {
+			break
+		}
+		for _, a := range slices.Backward(found) {
+			counts = append(counts, a.Count)
+		}
+		page.Until = found[0].At
+	}
+	require.Equal(t, []int64{10, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, counts)
 }

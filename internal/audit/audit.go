@@ -76,12 +76,13 @@ type Filter struct {
 	Limit   int       `json:"limit,omitempty"` // the newest; 0: all
 }
 
-// Until is for the end of a deed, which may last an hour.
+// Until is for the end of a deed, which may last an hour. A list groups the newest rows alone, so that it ends in time.
 const selectActions = `
 with newest as (
     select *, coalesce(detail ->> '` + DetailDeed + `', id::text) as deed from public.operator_action
     where ($1 = '' or operator = $1) and ($2 = '' or verb = $2) and ($3 = '' or kind = $3) and ($4 = '' or subject = $4)
         and at >= $5 and (at < $6::timestamptz + interval '1 hour' or $6 = '0001-01-01 00:00Z')
+    order by id desc limit case when $7 > 0 then 500000 end
 )
 select max(id) as id, max(at), operator, verb, kind, case count(*) when 1 then min(subject) else '' end, reason, before,
     after, sum(affected)::bigint, detail - '` + DetailDeed + `'

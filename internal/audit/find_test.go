@@ -94,3 +94,15 @@ func TestADeedIsOnOnePage(t *testing.T) {
 	}
 	require.Equal(t, []int64{10, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, counts)
 }
+
+func TestAListOfManyActionsEndsInTime(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t, migrations.Audit)
+	_, err := pool.Exec(t.Context(), `
+		insert into public.operator_action (operator, verb, kind, detail)
+		select 'ada', 'discard', 'dead_letter', '{"deed":"d"}' from generate_series(1, 500001)`)
+	require.NoError(t, err)
+	found, err := audit.Find(t.Context(), pool, audit.Filter{Limit: 100})
+	require.NoError(t, err)
+	require.EqualValues(t, 500_000, found[0].Count, "the newest rows")
+}

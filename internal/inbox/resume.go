@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/audit"
@@ -42,8 +43,9 @@ order by k.key limit 1`
 func (r *Replayer) ResumeRound(ctx context.Context) error {
 	var key string
 	var failed error
+	deed := uuid.NewString()
 	for sameKey := true; ; {
-		var p parkedEvent
+		p := parkedEvent{deed: deed}
 		err := r.in.cfg.Pool.QueryRow(ctx, selectResumable, r.in.cfg.Consumer, key, sameKey).
 			Scan(&key, &p.id, &p.attempts, &p.afterDiscarded)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -61,6 +63,7 @@ func (r *Replayer) ResumeRound(ctx context.Context) error {
 }
 
 type parkedEvent struct {
+	deed           string // of the round, for the audit
 	id             int64
 	attempts       int // the first one was the parking
 	afterDiscarded bool
@@ -97,7 +100,7 @@ func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (sameKey bool, 
 		return false, fmt.Errorf("count attempt: %w", err)
 	}
 	l := &replayed{letter, Options{
-		Change:    audit.Change{By: "inbox", Reason: "no event is missing before it any more"},
+		Change:    audit.Change{By: "inbox", Reason: "no event is missing before it any more", Deed: p.deed},
 		AcceptGap: p.afterDiscarded,
 	}}
 	if p.attempts > cfg.MaxAttempts {

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
@@ -59,6 +60,17 @@ func TestAParkedEventIsTriedInRounds(t *testing.T) {
 	c.requireNothingWaits(t)
 	require.Equal(t, []string{"inbox failed", "ana applied", "inbox applied"}, c.List(t,
 		`select operator || ' ' || (detail ->> 'outcome') from operator_action order by id`))
+}
+
+func TestARoundIsOneDeed(t *testing.T) {
+	t.Parallel()
+	c, _ := newParked(t, nil)
+	c.resume(t)
+	c.requireNothingWaits(t)
+	found, err := audit.Find(t.Context(), c.Pool, audit.Filter{})
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.EqualValues(t, 2, found[0].Count)
 }
 
 func TestAParkedEventThatCanNeverBeHandled(t *testing.T) {

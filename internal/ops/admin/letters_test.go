@@ -185,7 +185,8 @@ func TestHeadersKeepTheirBytes(t *testing.T) {
 func TestTheAuditOfADeadLetter(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec(t, `insert into public.operator_action (operator, verb, kind, subject) values ('ada', 'discard', 'dead_letter', '17')`)
+	b.exec(t, `
+		insert into public.operator_action (operator, verb, kind, subject) values ('ada', 'discard', 'dead_letter', '17')`)
 	for want, asked := range map[int][]adminapi.AuditQuery{
 		1: {{Subject: "test/17"}, {Subject: "test/17", Kind: "dead_letter"}, {Subject: "17", Kind: "dead_letter"}},
 		0: {{Subject: "other/17"}, {Subject: "test/17", Kind: "mail"}},

@@ -1,11 +1,14 @@
 package kafka
 
 import (
+	"context"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
 )
 
 type recordedConnection struct {
@@ -34,4 +37,34 @@ func TestOnlyJoiningAGroupMayTakeLong(t *testing.T) {
 	soon := time.Now()
 	require.NoError(t, conn.SetReadDeadline(soon))
 	require.Equal(t, soon, recorded.deadline)
+}
+
+// countedContext never ends, and counts those that wait for its end.
+type countedContext struct {
+	context.Context
+	done    chan struct{}
+	waiting atomic.Int64
+}
+
+func (c *countedContext) Done() <-chan struct{} { return c.done }
+
+// AfterFunc is what the package context calls instead of waiting itself.
+func (c *countedContext) AfterFunc(func()) (stop func() bool) {
+	c.waiting.Add(1)
+	return func() bool {
+		c.waiting.Add(-1)
+		return true
+	}
+}
+
+func TestAPublisherKeepsNoClosedConnection(t *testing.T) {
+	t.Parallel()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(3))
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	closing := &countedContext{Context: t.Context(), done: make(chan struct{})}
+	cfg := Config{Brokers: cluster.ListenAddrs()}
+	p := &Publisher{cfg: cfg.WithDefaults(), closing: closing}
+	require.NoError(t, p.askForProducerID())
+	require.Zero(t, closing.waiting.Load())
 }

@@ -188,7 +188,9 @@ func (p *Publisher) dial() (*connection, error) {
 
 // askForProducerID uses its own client: after a failure sarama leaves the producer's client open.
 func (p *Publisher) askForProducerID() (err error) {
-	client, err := newClient(p.closing, p.cfg, p.cfg.Producer())
+	connections, end := context.WithCancel(p.closing)
+	defer end()
+	client, err := newClient(connections, p.cfg, p.cfg.Producer())
 	if err != nil {
 		return err
 	}

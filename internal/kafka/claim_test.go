@@ -3,6 +3,8 @@ package kafka
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -54,4 +56,27 @@ func TestAPartitionThatMovesBeforeItsClaimStarts(t *testing.T) {
 			require.Equal(t, c.handled, handled)
 		})
 	}
+}
+
+func TestACallThatIgnoresItsEndIsUnhealthy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		consumer, err := NewConsumer(ConsumerConfig{Config: Config{Brokers: []string{"none:1"}}, Group: "group"}, nil, nil)
+		require.NoError(t, err)
+		consumer.ctx, consumer.joined = t.Context(), time.Now()
+		p := newClaim(consumer, fakeSession{}, fakeClaim{})
+		consumer.claims[3] = p
+		p.begin()
+		<-time.After(90 * time.Second)
+		require.NoError(t, consumer.Healthy(t.Context()), "the handler is slow")
+		<-time.After(time.Second)
+		require.EqualError(t, consumer.Healthy(t.Context()),
+			"consume topic/3: one call of the handler has been running for 1m31s")
+		resume := Pausing(p.ctx, nil)
+		require.NoError(t, consumer.Healthy(t.Context()))
+		<-time.After(time.Hour)
+		require.NoError(t, consumer.Healthy(t.Context()), "it waits, such as for its database")
+		resume()
+		require.NoError(t, consumer.Healthy(t.Context()), "the next attempt has begun")
+	})
 }

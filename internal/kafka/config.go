@@ -147,7 +147,8 @@ type ConsumerConfig struct {
 	Batch int
 	// MaxBytes bounds the keys, values and headers of a batch; the message that exceeds it is the last. Default 4,000,000.
 	MaxBytes int
-	// UnhealthyAfter is how long [Consumer.Healthy] tolerates a stop; for a known reason a third. Default 30 s.
+	// UnhealthyAfter is how long [Consumer.Healthy] tolerates a stop; for a known reason a third. It tolerates one call of
+	// the handler, or one attempt between two calls of [Pausing], for twice RebalanceTimeout longer. Default 30 s.
 	UnhealthyAfter time.Duration
 
 	// Points is the handler's database. With it, records are read again after it or the broker went back; a partition
@@ -182,6 +183,9 @@ func (c ConsumerConfig) withDefaults() ConsumerConfig {
 	}
 	return c
 }
+
+// longestCall is more than a handler needs that ends with its timeout, even after the attempt of another partition.
+func (c ConsumerConfig) longestCall() time.Duration { return c.UnhealthyAfter + 2*c.RebalanceTimeout }
 
 // Validate returns the settings that cannot work. It does not connect.
 func (c ConsumerConfig) Validate() error {

@@ -136,7 +136,8 @@ func (c *Consumer) Standings() []Standing {
 	return standings
 }
 
-// Healthy returns why the member consumes nothing: it has been out of its group, refused or failing for too long.
+// Healthy returns why the member consumes nothing: it has been out of its group, refused, failing or in one call of the
+// handler for too long.
 func (c *Consumer) Healthy(context.Context) error {
 	if err := c.isMember(); err != nil {
 		return err
@@ -149,6 +150,10 @@ func (c *Consumer) Healthy(context.Context) error {
 		if shut := time.Since(s.Refused); s.Refusal != nil && shut > c.cfg.UnhealthyAfter/3 {
 			return fmt.Errorf("consume %s/%d: cannot be read for %s: %s: %w", s.Topic, s.Partition,
 				shut.Round(time.Millisecond), failure.Examine(s.Refusal).Code, s.Refusal)
+		}
+		if called := time.Since(s.Handling); !s.Handling.IsZero() && called > c.cfg.longestCall() {
+			return fmt.Errorf("consume %s/%d: one call of the handler has been running for %s", s.Topic, s.Partition,
+				called.Round(time.Second))
 		}
 	}
 	return nil

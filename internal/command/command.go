@@ -180,13 +180,18 @@ func Retry[T any](ctx context.Context, attempts int, do func(context.Context) (T
 	}
 }
 
-const forgetPage = 1000
+const (
+	forgetPage    = 1000
+	forgetTimeout = 30 * time.Second // of a page
+)
 
 // Forget repeats each statement, which deletes up to $1 expired rows, until it deletes fewer.
 func Forget(ctx context.Context, pool *pgxpool.Pool, statements ...string) error {
 	for _, sql := range statements {
 		for deleted := int64(forgetPage); deleted == forgetPage; {
-			tag, err := pool.Exec(ctx, sql, forgetPage)
+			limited, cancel := context.WithTimeout(ctx, forgetTimeout)
+			tag, err := pool.Exec(limited, sql, forgetPage)
+			cancel()
 			if err != nil {
 				return fmt.Errorf("delete expired rows: %w", err)
 			}

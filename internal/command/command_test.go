@@ -143,7 +143,7 @@ func TestWhatHasExpiredIsForgotten(t *testing.T) {
 	require.NoError(t, err)
 	_, err = answer(t.Context(), pool, "a", time.Hour)
 	require.NoError(t, err)
-	require.NoError(t, command.Forget(t.Context(), pool, command.DeleteExpiredAnswers))
+	require.NoError(t, command.Forget(t.Context(), pgtest.Bounded(t, pool), command.DeleteExpiredAnswers))
 	var left int
 	require.NoError(t, pool.QueryRow(t.Context(), `select count(*) from idempotency_key`).Scan(&left))
 	require.Equal(t, 1, left)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -39,6 +40,8 @@ where k.consumer = $1 and k.key >= $2 and (k.key > $2 or $3) and k.parked_from i
             and o.version > k.version and o.version < d.version))
 order by k.key limit 1`
 
+const lookTimeout = 30 * time.Second
+
 // ResumeRound is one round of [Replayer.ResumeParked]. After the error of an event other keys have continued.
 func (r *Replayer) ResumeRound(ctx context.Context) error {
 	var key string
@@ -46,8 +49,10 @@ func (r *Replayer) ResumeRound(ctx context.Context) error {
 	deed := uuid.NewString()
 	for sameKey := true; ; {
 		p := parkedEvent{deed: deed}
-		err := r.in.cfg.Pool.QueryRow(ctx, selectResumable, r.in.cfg.Consumer, key, sameKey).
+		looking, cancel := context.WithTimeout(ctx, lookTimeout)
+		err := r.in.cfg.Pool.QueryRow(looking, selectResumable, r.in.cfg.Consumer, key, sameKey).
 			Scan(&key, &p.id, &p.attempts, &p.afterDiscarded)
+		cancel()
 		if errors.Is(err, pgx.ErrNoRows) {
 			return failed
 		}
@@ -91,6 +96,8 @@ func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (sameKey bool, 
 	alone.RLock()
 	defer alone.RUnlock()
 	cfg := r.in.cfg
+	ctx, cancel := context.WithTimeout(ctx, 3*cfg.HandlerTimeout)
+	defer cancel()
 	rows, _ := cfg.Pool.Query(ctx, countResume, p.id, p.attempts, cfg.MaxAttempts, 3*cfg.HandlerTimeout)
 	letter, err := pgx.CollectExactlyOneRow(rows, deadletter.Scan)
 	if errors.Is(err, pgx.ErrNoRows) { // another process is at it
@@ -122,6 +129,8 @@ func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (sameKey bool, 
 			return false, nil
 		}
 	}
-	_, notUncounted := cfg.Pool.Exec(context.WithoutCancel(ctx), uncountResume, p.id)
+	uncounting, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+	defer cancel()
+	_, notUncounted := cfg.Pool.Exec(uncounting, uncountResume, p.id)
 	return false, errors.Join(err, notUncounted)
 }

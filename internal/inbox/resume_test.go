@@ -15,6 +15,7 @@ import (
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -108,6 +109,19 @@ func TestAParkedEventThatCanNeverBeHandled(t *testing.T) {
 			c.requireEffects(t, a...)
 		})
 	}
+}
+
+func TestEveryStatementOfARoundHasADeadline(t *testing.T) {
+	t.Parallel()
+	c, _ := newParked(t, nil)
+	c.Config.Pool = pgtest.Bounded(t, c.Pool)
+	c.open(t)
+	c.sick.Store(&map[string]error{"bad": failure.AsTransient(errSick)})
+	require.ErrorIs(t, c.replayer.ResumeRound(t.Context()), errSick)
+	require.Equal(t, []string{"version_gap 3", "parked_behind 4"}, c.waiting(t))
+	c.fall("bad")
+	c.resume(t)
+	require.Equal(t, []string{"handler_failed 3", "parked_behind 4"}, c.waiting(t))
 }
 
 func TestAParkedEventThatEndsItsProcess(t *testing.T) {

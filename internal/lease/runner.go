@@ -36,6 +36,7 @@ func (r *Runner) Wake() {
 const (
 	longestFailure = 30 * time.Second // of claims, while the runner is healthy
 	claimTimeout   = 5 * time.Second
+	choreTimeout   = 30 * time.Second
 	restPolls      = 10 // in polls, while no row is due
 	purgePause     = 10 * time.Minute
 	recordPause    = 100 * time.Millisecond
@@ -66,7 +67,9 @@ func (r *Runner) Run(ctx context.Context) error {
 
 func (r *Runner) repeat(ctx context.Context, pause time.Duration, chore func(context.Context) error) {
 	for ctx.Err() == nil {
-		r.warn(ctx, chore(ctx))
+		limited, cancel := context.WithTimeout(ctx, choreTimeout)
+		r.warn(ctx, chore(limited))
+		cancel()
 		_ = failure.Sleep(ctx, pause)
 	}
 }

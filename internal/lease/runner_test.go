@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -226,6 +227,22 @@ func TestTheRecordInsists(t *testing.T) {
 	<-committed
 	b.await(t, "e1", Done)
 	require.Equal(t, 1, b.count(t, `select attempts from lease`))
+}
+
+func TestEveryStatementHasADeadline(t *testing.T) {
+	t.Parallel()
+	settings := quick
+	settings.Retention = time.Hour
+	b := setup(t, settings)
+	b.add(t, "old")
+	b.exec(t, `update lease set state = 'done', ended_at = now() - interval '1 day'`)
+	b.add(t, "e1", "vanished")
+	b.exec(t, `update lease set state = 'claimed', token = gen_random_uuid(), due_at = now() where event_id = 'vanished'`)
+	b.leases.cfg.Pool = pgtest.Bounded(t, b.pool)
+	b.run(t, b.leases, Effect{Do: begin})
+	b.await(t, "e1", Done)
+	b.await(t, "vanished", Done)
+	testkit.Until(t, func() bool { return b.count(t, `select count(*) from lease where event_id = 'old'`) == 0 })
 }
 
 func TestMetricsCountTheOpenRows(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/testkit"
 )
 
 // New returns a pool on an empty database with the sets' tables, dropped with the test unless the test failed. Parallel
@@ -55,6 +57,23 @@ func Open(sets ...migrations.Set) (pool *pgxpool.Pool, drop func()) {
 			panic(err)
 		}
 	}
+}
+
+// Bounded returns a pool on the same database. A statement without a deadline fails the test: after its server has
+// vanished it would hang for a quarter of an hour.
+func Bounded(t testing.TB, pool *pgxpool.Pool) *pgxpool.Pool {
+	t.Helper()
+	cfg := pool.Config()
+	cfg.ConnConfig.Tracer = testkit.Tracer{Begin: func(ctx context.Context) context.Context {
+		if _, isBounded := ctx.Deadline(); !isBounded {
+			t.Errorf("a statement without a deadline:\n%s", debug.Stack())
+		}
+		return ctx
+	}}
+	bounded, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(bounded.Close)
+	return bounded
 }
 
 func DSN(pool *pgxpool.Pool) string { return pool.Config().ConnString() }

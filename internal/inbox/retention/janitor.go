@@ -87,8 +87,12 @@ type Round struct {
 	Refused   bool // a topic may deliver forgotten events
 }
 
-// Tidy does one round.
+const roundTimeout = 5 * time.Minute
+
+// Tidy does one round, for up to five minutes. The next one does the rest.
 func (j *Janitor) Tidy(ctx context.Context) (round Round, err error) {
+	ctx, cancel := context.WithTimeout(ctx, roundTimeout)
+	defer cancel()
 	now, err := j.readClocks(ctx)
 	if err != nil {
 		return round, err

@@ -18,6 +18,7 @@ import (
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -43,6 +44,14 @@ func TestTheJanitorMakesDaysAheadAndDropsOldOnes(t *testing.T) {
 	require.Equal(t, []inbox.Outcome{inbox.Expired, inbox.Duplicate}, outcomes)
 	require.Equal(t, 1, b.Effects(t, old.ID), "not applied again although its row is gone")
 	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where code = 'too_old'`))
+}
+
+func TestEveryStatementOfARoundHasADeadline(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.split(t, 10)
+	round := b.tidy(t, b.janitor(t, 5*day, func(cfg *retention.Config) { cfg.Pool = pgtest.Bounded(t, b.Pool) }))
+	require.Positive(t, round.Dropped)
 }
 
 func TestTheHorizonNeverMovesBack(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 
 const (
 	connectTimeout = 5 * time.Second
+	pingTimeout    = 2 * time.Second // of a connection that was idle: its server may have vanished
+	schemaTimeout  = 10 * time.Second
 	idleTimeout    = time.Minute
 )
 
@@ -39,7 +41,7 @@ func (n *Node) openDatabase(ctx context.Context) error {
 	})
 	n.relayDatabase.Tracer = failureTracer{n.database.Report}
 	pool.ConnConfig.Tracer = n.relayDatabase.Tracer
-	pool.MaxConns = int32(cfg.Pool.MaxConns)
+	pool.MaxConns, pool.PingTimeout = int32(cfg.Pool.MaxConns), pingTimeout
 	pool.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { return n.database.Err() }
 	if n.Pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
 		return fmt.Errorf("open pool: %w", err)

@@ -1,6 +1,12 @@
 package eventing
 
-import "example.com/twinbox/internal/service"
+import (
+	"context"
+
+	"example.com/twinbox/internal/service"
+)
+
+func (n *Node) CheckSchema(ctx context.Context) error { return n.checkSchema(ctx) }
 
 func (n *Node) StartConsumers(g *service.Group) { n.startConsumers(g) }
 

@@ -82,6 +82,17 @@ func TestTheSessionsAreSetUpForThePromises(t *testing.T) {
 		require.Equal(t, want, got, setting)
 	}
 	require.EqualValues(t, 5, b.node.Pool.Config().MaxConns)
+	require.Equal(t, 2*time.Second, b.node.Pool.Config().PingTimeout)
+}
+
+func TestTheCheckOfTheSchemaHasADeadline(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t, sets...)
+	b := open(t, environ(t, pgtest.DSN(pool), "127.0.0.1:1"))
+	defer func() { require.NoError(t, b.node.Close()) }()
+	b.node.Pool.Close()
+	b.node.Pool = pgtest.Bounded(t, pool)
+	require.NoError(t, b.node.CheckSchema(t.Context()))
 }
 
 func next(t *testing.T, set migrations.Set, content string) migrations.Set {

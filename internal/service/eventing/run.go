@@ -72,6 +72,8 @@ func (n *Node) start(ctx context.Context, group *service.Group, at service.Liste
 
 // checkSchema accepts a newer database that fits: a rolling upgrade has one.
 func (n *Node) checkSchema(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, schemaTimeout)
+	defer cancel()
 	newer, err := migrations.Check(ctx, n.Pool, n.setup.Migrations...)
 	for _, set := range newer {
 		n.Log.InfoContext(ctx, "the database is newer than this build", "set", set.Set,

@@ -39,14 +39,10 @@ func (s *session) Mail(from string, _ *smtp.MailOptions) error {
 	return nil
 }
 
-// The beginnings of addresses with which people try out an outcome.
-const (
-	refuse    = "refuse"    // no such mailbox
-	uncertain = "uncertain" // the mail is taken, and the connection ends without an answer
-)
-
+// An address such as refuse@example.org has no mailbox. A mail to one such as uncertain@example.org is taken, and the
+// connection ends without an answer.
 func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
-	if strings.HasPrefix(to, refuse) {
+	if strings.HasPrefix(to, "refuse") {
 		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such mailbox"}
 	}
 	s.to = append(s.to, to)
@@ -59,7 +55,7 @@ func (s *session) Data(r io.Reader) error {
 		return err
 	}
 	s.mailbox.keep(s.from, s.to, raw)
-	if strings.HasPrefix(s.to[0], uncertain) {
+	if strings.HasPrefix(s.to[0], "uncertain") {
 		return s.conn.Conn().Close()
 	}
 	return nil

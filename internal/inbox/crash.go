@@ -154,6 +154,8 @@ func (p *partition) clearAttempts(ctx context.Context, items []*item) {
 			p.isSuspect = false
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, p.in.cfg.HandlerTimeout)
+	defer cancel()
 	if _, err := p.in.cfg.Pool.Exec(ctx, deleteAttempts, p.in.cfg.Consumer, p.topic, p.number, last); err != nil {
 		p.in.log.WarnContext(ctx, "count of an attempt not removed", "error", err)
 	}

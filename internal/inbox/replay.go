@@ -264,6 +264,8 @@ func (r *Replayer) recordFailure(ctx context.Context, l *replayed, result Result
 	r.in.metrics.replays.WithLabelValues(result.Outcome).Inc()
 	r.in.log.WarnContext(ctx, "replay failed", "id", l.ID, "event_id", l.EventID, "correlation_id",
 		l.CorrelationID(), "outcome", result.Outcome, "code", result.Code, "error", result.Error)
+	ctx, cancel := context.WithTimeout(ctx, r.in.cfg.HandlerTimeout)
+	defer cancel()
 	mayComeLater := result.Code == CodeBehind || result.Code == CodeGap || result.Code == CodeTooOld
 	return pgx.BeginFunc(ctx, r.in.cfg.Pool, func(tx pgx.Tx) error {
 		if result.Outcome == string(Failed) || l.Parked() && !mayComeLater {

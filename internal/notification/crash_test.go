@@ -135,7 +135,7 @@ func TestASenderThatIsKilled(t *testing.T) {
 		{"notification.mail.recorded", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
 	} {
 		s.underBoth(t, func(t *testing.T, policy string, want ending) {
-			b, server := facing(t, nil, func(setup *Sender) { setup.settings.OnUncertain = policy })
+			b, server := facing(t, testkit.SMTPAnswers(nil), func(setup *Sender) { setup.settings.OnUncertain = policy })
 			b.register(t)
 			armed := crashtest.Start(t, role{
 				DSN: b.pool.Config().ConnString(), SMTP: server.Addr(), Policy: policy, At: s.at,
@@ -164,7 +164,7 @@ func TestASenderThatIsFrozen(t *testing.T) {
 		{"smtp.accepted", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
 	} {
 		s.underBoth(t, func(t *testing.T, policy string, want ending) {
-			b, server := facing(t, nil, func(setup *Sender) { setup.settings.OnUncertain = policy })
+			b, server := facing(t, testkit.SMTPAnswers(nil), func(setup *Sender) { setup.settings.OnUncertain = policy })
 			b.register(t)
 			frozen := crashtest.Start(t, role{
 				DSN: b.pool.Config().ConnString(), SMTP: server.Addr(), Policy: policy, At: s.at,

@@ -109,14 +109,14 @@ func TestAMailServerIsBackWithoutAMail(t *testing.T) {
 	awaitMailServer(t, mailServer, "connection refused")
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", addr)
 	require.NoError(t, err)
-	server := testkit.ServeSMTP(t, listener, nil, nil)
+	server := testkit.ServeSMTP(t, listener, nil, testkit.SMTPAnswers(nil))
 	awaitMailServer(t, mailServer, "")
 	server.AwaitHangUp(t)
 }
 
 func TestAWrongPasswordIsADownMailServer(t *testing.T) {
 	t.Parallel()
-	server := testkit.StartSMTP(t, nil)
+	server := testkit.StartSMTP(t, testkit.SMTPAnswers(nil))
 	s := newSetup(nil, nil, server.Addr())
 	s.smtp.Config.Username, s.smtp.Config.Password = "app", config.Secret("hunter2")
 	s.smtp.Config.Timeout = 3 * time.Second
@@ -135,7 +135,7 @@ func TestAMailServerWithABadCertificateIsDown(t *testing.T) {
 				certified := testkit.NewTLSServer(t)
 				listener, err := net.Listen("tcp", "127.0.0.1:0")
 				require.NoError(t, err)
-				server := testkit.ServeSMTP(t, listener, certified.Config(), nil)
+				server := testkit.ServeSMTP(t, listener, certified.Config(), testkit.SMTPAnswers(nil))
 				b := setup(t)
 				var mailServer *circuit.Circuit
 				b.sender = b.newSender(t, func(s *Sender) {

@@ -65,7 +65,7 @@ type SMTPServer struct {
 	open  atomic.Int64 // connections
 }
 
-// StartSMTP starts a server for the test. A nil script makes it well-behaved.
+// StartSMTP starts a server for the test. With SMTPAnswers(nil) it is well-behaved.
 func StartSMTP(t testing.TB, script SMTPScript) *SMTPServer {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -77,9 +77,6 @@ func StartSMTP(t testing.TB, script SMTPScript) *SMTPServer {
 // later cleanup function of the test.
 func ServeSMTP(t testing.TB, listener net.Listener, secured *tls.Config, script SMTPScript) *SMTPServer {
 	t.Helper()
-	if script == nil {
-		script = SMTPAnswers(nil)
-	}
 	s := &SMTPServer{listener: listener, script: script, secured: secured}
 	ctx, hangUp := context.WithCancel(context.WithoutCancel(t.Context()))
 	var serving sync.WaitGroup
@@ -102,15 +99,12 @@ func (s *SMTPServer) Mails() []string {
 	return slices.Clone(s.mails)
 }
 
-// hangUpWithin is shorter than the two minutes in which the garbage collector closes a forgotten connection.
-const hangUpWithin = 30 * time.Second
-
-// AwaitHangUp waits until no client is connected.
+// AwaitHangUp waits until no client is connected. The garbage collector closes a forgotten connection in two minutes.
 func (s *SMTPServer) AwaitHangUp(t testing.TB) {
 	t.Helper()
 	began := time.Now()
 	Until(t, func() bool { return s.open.Load() == 0 }, "a client stays")
-	require.Less(t, time.Since(began), hangUpWithin)
+	require.Less(t, time.Since(began), 30*time.Second)
 }
 
 func (s *SMTPServer) serve(ctx context.Context, serving *sync.WaitGroup) {
@@ -123,14 +117,11 @@ func (s *SMTPServer) serve(ctx context.Context, serving *sync.WaitGroup) {
 		serving.Go(func() {
 			defer s.open.Add(-1)
 			defer conn.Close()
-			stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-			defer stop()
+			defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 			_ = (&smtpTalk{server: s, conn: conn, text: textproto.NewConn(conn)}).run() // it ends when either side hangs up
 		})
 	}
 }
-
-var errSMTPCut = errors.New("cut")
 
 type smtpTalk struct {
 	server *SMTPServer
@@ -168,7 +159,7 @@ func (t *smtpTalk) answer(at SMTPStage) (isUsual bool, err error) {
 		<-a.Wait
 	}
 	if a.Cut {
-		return false, errSMTPCut
+		return false, errors.New("cut")
 	}
 	usual := cmp.Or(usualAnswers[at], "250 2.0.0 yes")
 	if at == AtHello && t.server.secured != nil {

@@ -25,7 +25,7 @@ func TestTheProductionPage(t *testing.T) {
 		each := pool + 2 // the relay's and a probe
 		require.Contains(t, page, fmt.Sprintf("opens at most %d: `DATABASE_MAX_CONNECTIONS` (%d)", each, pool), s.Name)
 		require.Contains(t, page,
-			fmt.Sprintf("(replicas + 1) × %d, one more for a rolling update: %d for two", each, 3*each))
+			fmt.Sprintf("2 × replicas × %d, since old replicas drain while new ones start: %d for two", each, 4*each))
 		project := compose(t)
 		for entry := range strings.FieldsSeq(*project.Services["setup-databases"].Environment["DATABASES"]) {
 			_, limit, _ := strings.Cut(entry, ":")

@@ -37,10 +37,7 @@ const tokenVariable = "TWINBOX_ADMIN_TOKEN"
 
 // The token may be empty.
 func (o *Connection) find() (at client.Operators, err error) {
-	at.Services = map[string]string{}
-	maps.Copy(at.Services, o.given())
-	maps.Copy(at.Services, o.Admin)
-	if len(at.Services) == 0 {
+	if at.Services = o.addresses(); len(at.Services) == 0 {
 		return o.started()
 	}
 	at.Token = os.Getenv(tokenVariable)
@@ -63,15 +60,21 @@ func (o *Connection) started() (client.Operators, error) {
 	return at, err
 }
 
+func (o *Connection) addresses() map[string]string {
+	addresses := map[string]string{}
+	maps.Copy(addresses, o.given())
+	maps.Copy(addresses, o.Admin)
+	return addresses
+}
+
 // isGiven reports whether addresses are given: then the folder is not asked.
-func (o *Connection) isGiven() bool { return len(o.given())+len(o.Admin) > 0 }
+func (o *Connection) isGiven() bool { return len(o.addresses()) > 0 }
 
 // asked also warns of the tree's services whose addresses are not given where others are.
 func (o *Connection) asked(to *streams) ([]*client.Service, error) {
-	given := o.given()
-	maps.Copy(given, o.Admin)
+	addresses := o.addresses()
 	for _, name := range serviceNames {
-		if o.isGiven() && given[name] == "" && o.Service == "" {
+		if len(addresses) > 0 && addresses[name] == "" && o.Service == "" {
 			to.warn("%s is not asked: give its address too, --admin %[1]s=HOST:PORT", name)
 		}
 	}

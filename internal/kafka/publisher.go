@@ -41,8 +41,8 @@ type Publisher struct {
 
 const (
 	maxKeys = 500
-	// openingKeys are sent one after the other first. Of two at a time one may use a connection that sarama is opening:
-	// it fails, and is sent again.
+	// openingKeys are sent one after the other first, until one fails. Of two at a time one may use a connection that
+	// sarama is opening: it fails, and is sent again.
 	openingKeys = 16
 	// reconnectAfter is the least age of a replaced connection.
 	reconnectAfter = time.Second
@@ -113,8 +113,9 @@ func (p *Publisher) send(ctx context.Context, c *call) error {
 	sending.SetLimit(maxKeys)
 	refused, first := make([][]int, len(keys)), 0
 	conn.opening.Do(func() {
-		for ; first < min(len(keys), openingKeys); first++ {
+		for taken := true; taken && first < min(len(keys), openingKeys); first++ {
 			refused[first] = c.sendKey(conn, isOpen, keys[first], false)
+			taken = c.isTaken(keys[first][0])
 		}
 	})
 	for n, indexes := range keys[first:] {
@@ -293,6 +294,12 @@ func (c *call) note(i int, result error) (isInTime bool) {
 	defer c.mu.Unlock()
 	c.results[i] = result
 	return !c.hasEnded
+}
+
+func (c *call) isTaken(i int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.results[i] == nil
 }
 
 // end returns the call's error. cause is the reason for unsent messages.

@@ -69,11 +69,12 @@ delete from public.outbox_given_id where event_id = any (array(
     where added_at < statement_timestamp() - $1 * interval '1 microsecond' order by added_at limit $2))`
 
 // rollSQL raises the sequence to the end of a table partition that has rows from before the retention. Else a service
-// with few events would keep them until a whole partition is full. The margin is for writers.
+// with few events would keep them until a whole partition is full. Writers get no position from the margin, so they
+// cannot be there already.
 const rollSQL = `
-select public.outbox_repair_sequence(p.upper - 1)
+select public.outbox_repair_sequence(greatest(p.upper - 1, $1::bigint + $2::bigint))
 from (` + Partitions + `) p
-where p.lower <= $1 and p.upper > $1 + $2
+where p.lower <= $1 and p.upper - 1 > $1
     and exists (select from public.outbox_point o where o.position >= p.lower and o.position < p.upper
         and o.at < clock_timestamp() - $3 * interval '1 microsecond')`
 

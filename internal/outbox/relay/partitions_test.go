@@ -81,6 +81,9 @@ func TestAPartitionWithOldRowsGetsNoMore(t *testing.T) {
 	execSQL(t, pool, `update outbox_point set at = '2000-01-01'`)
 	require.Equal(t, int64(9), next())
 	require.Equal(t, int64(10), next(), "the new one has no old rows")
+	l.cfg.PartitionSize = 80 // a tenth is the margin
+	execSQL(t, pool, `insert into outbox_point (position, ends, at) values (10, '{}', '2000-01-01')`)
+	require.Equal(t, int64(19), next(), "not below what writers may have")
 	awaitCaughtUp(t, pool)
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,24 +20,9 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-const keysSQL = `-- +goose Up
-create table idempotency_key (
-    scope       text        not null,
-    key         text        not null,
-    fingerprint bytea       not null,
-    status      integer     not null,
-    body        bytea       not null,
-    created_at  timestamptz not null default clock_timestamp(),
-    expires_at  timestamptz not null,
-    metadata    jsonb,
-    primary key (scope, key)
-);
-`
-
 func open(t *testing.T) *pgxpool.Pool {
 	t.Helper()
-	keys := migrations.Set{Name: "keys", FS: fstest.MapFS{"0001_keys.sql": {Data: []byte(keysSQL)}}}
-	return pgtest.New(t, migrations.Outbox, keys)
+	return pgtest.New(t, migrations.Outbox, migrations.Command)
 }
 
 func answer(ctx context.Context, pool *pgxpool.Pool, fingerprint string, keep time.Duration) (command.Answer, error) {
